@@ -87,6 +87,9 @@ fn binary(w: &mut Writer, op: Binary, a: ValueId, b: ValueId, y: ValueId) -> Vec
 }
 
 /// Partial derivatives of each elementary function, in terms of its arguments `a` and `b` and its result `y`.
+///
+/// It is a table with a row for each function, and so it is as long as there are functions: a reader looks one up, and the compiler
+/// names the row that is missing for a new one.
 fn math(w: &mut Writer, f: Function, a: ValueId, b: ValueId, y: ValueId) -> Vec<(usize, Partial)> {
     use Function::*;
     let ty = w.ty(y);

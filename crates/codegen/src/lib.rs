@@ -26,4 +26,4 @@ pub use analysis::kept_terms::{TERM_WORDS, room_for_terms, sums_of_kept_terms};
 pub use analysis::ordered_updates::{STAGING_WORDS, loops_on_one_thread, staging_bytes};
 pub use kernel::machine::{Target, Threads, WORTH_SHARING, Width};
 pub use target::{c_unit, cuda_unit};
-pub use unit::{Access, COUNTERS, Position, Raised, Unit};
+pub use unit::{Access, COUNTERS, FaultReport, Position, Unit};

@@ -65,7 +65,7 @@ pub struct Access {
 
 /// What compiled code says of the first fault it met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Raised {
+pub struct FaultReport {
     /// Which kind: a constant `EB_…` of the prelude.
     pub kind: i32,
     /// Which access of the table, or which array.
@@ -85,23 +85,23 @@ impl Unit {
     pub fn fault<'s>(
         &self,
         program: &Program,
-        raised: Raised,
+        report: FaultReport,
         shape: impl Fn(ArrayId) -> &'s [i64],
     ) -> Fault {
         let shape = |id: ArrayId| &shape(id)[..program.array(id).rank];
         let site = |access: Option<&Access>| access.and_then(|a| a.site.clone());
-        let access = self.accesses.get(raised.access as usize);
-        match raised.kind {
+        let access = self.accesses.get(report.access as usize);
+        match report.kind {
             1 => Fault::OutOfBounds {
                 array: access.and_then(|a| a.array).map_or(String::new(), |a| program.array(a).name.clone()),
-                dimension: raised.dimension as usize,
-                index: raised.index,
-                extent: raised.extent,
+                dimension: report.dimension as usize,
+                index: report.index,
+                extent: report.extent,
                 site: site(access),
             },
             2 => {
-                let position = self.positions.get(raised.dimension as usize);
-                program.division_fault(site(access), position.map_or(String::new(), |p| p.with(&raised.at)))
+                let position = self.positions.get(report.dimension as usize);
+                program.division_fault(site(access), position.map_or(String::new(), |p| p.with(&report.at)))
             }
             9 => Fault::IndexOverflow { site: site(access) },
             3 => {
@@ -110,20 +110,20 @@ impl Unit {
                     format!("`{}` of shape {:?}", program.array(id).name, shape(id))
                 };
                 Fault::ShapesDiffer {
-                    left: describe(raised.access.into()),
-                    right: describe(raised.dimension),
+                    left: describe(report.access.into()),
+                    right: describe(report.dimension),
                 }
             }
             7 => {
                 let array = access.and_then(|a| a.array);
                 Fault::WrittenTwice {
                     array: array.map_or(String::new(), |a| program.array(a).name.clone()),
-                    index: unflatten(raised.index, array.map_or(&[][..], shape)),
+                    index: unflatten(report.index, array.map_or(&[][..], shape)),
                     site: site(access),
                 }
             }
             10 => {
-                let (requirement, site) = match self.requirements.get(raised.access as usize) {
+                let (requirement, site) = match self.requirements.get(report.access as usize) {
                     Some(found) => found,
                     None => return Fault::Tape,
                 };
@@ -134,7 +134,7 @@ impl Unit {
                 }
             }
             6 => {
-                let call = self.calls.get(raised.access as usize);
+                let call = self.calls.get(report.access as usize);
                 call.and_then(|call| call.misfit(program, shape)).unwrap_or(Fault::Tape)
             }
             5 => Fault::Stopped,

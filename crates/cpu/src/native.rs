@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
 use ebbtide_codegen::{
-    COUNTERS, Raised, Target, Threads, Unit, c_unit, room_for_notes, room_for_terms, sums_of_kept_terms,
+    COUNTERS, FaultReport, Target, Threads, Unit, c_unit, room_for_notes, room_for_terms, sums_of_kept_terms,
 };
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
@@ -474,8 +474,8 @@ impl Native {
             }
             kind => {
                 let Shared { access, dimension, index, extent, at, .. } = *shared;
-                let raised = Raised { kind, access, dimension, index, extent, at };
-                self.unit.fault(&self.program, raised, |id| &frame.arrays[id.index()].shape)
+                let report = FaultReport { kind, access, dimension, index, extent, at };
+                self.unit.fault(&self.program, report, |id| &frame.arrays[id.index()].shape)
             }
         };
         Err(Error::of_run(&self.program, fault))

@@ -33,9 +33,6 @@ pub struct Architecture {
 pub enum Kernels {
     /// One for each segment.
     Segments,
-    /// The same, for blocks that are one cluster: another barrier, without a choice between the two where they meet, which would
-    /// take registers.
-    Clusters,
     /// One that runs one segment after the other.
     Batch,
 }
@@ -99,7 +96,6 @@ fn flags(target: &Architecture) -> Vec<String> {
     let wide = (target.places == Places::Wide).then(|| "--define-macro=EB_WIDE".to_string());
     let kernels = match target.kernels {
         Kernels::Segments => None,
-        Kernels::Clusters => Some("--define-macro=EB_CLUSTERS".to_string()),
         Kernels::Batch => Some("--define-macro=EB_BATCH".to_string()),
     };
     FLAGS.iter().map(|flag| flag.to_string()).chain(own).chain(wide).chain(kernels).collect()

@@ -9,13 +9,13 @@ mod waiting;
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ebbtide_codegen::{Raised, Unit, Width};
+use ebbtide_codegen::{FaultReport, Unit, Width};
 use ebbtide_ir::{ArrayId, LoopId, Outcome, Place, Program, RegionId, leaf};
 use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{Buffer, Counters, Error, Event, Executable, Frame, Result, Start};
 
 use crate::batched_launch::{Waiting, Way};
-use crate::compiler::{Architecture, Kernels, Places, cubin};
+use crate::compiler::{Architecture, Places, cubin};
 use crate::gpu::{Gpu, Grid, Kernel, LARGEST_CLUSTER, Module};
 use crate::hosted::Part;
 use crate::parameters::Shared;
@@ -66,8 +66,8 @@ struct Native {
     /// The program that the text was made from: the same values, simpler statements.
     simple: Arc<Program>,
     unit: Unit,
-    /// Its code in each [`Form`], compiled when it is first wanted.
-    loaded: [OnceLock<Loaded>; 3],
+    /// Its code with narrow and with wide [`Places`], compiled when it is first wanted.
+    loaded: [OnceLock<Loaded>; 2],
     /// The kernel that runs one segment after the other, compiled when it is first wanted, if it can be.
     batch: OnceLock<Option<(Module, Kernel)>>,
     target: Architecture,
@@ -95,17 +95,6 @@ fn leaves(unit: &Unit) -> usize {
     unit.reductions * (leaf::MOST as usize + 1)
 }
 
-/// What code is compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// Narrow places, and blocks that meet in memory.
-    Usual,
-    /// Narrow places, and blocks that are one cluster.
-    Clusters,
-    /// Wide places.
-    Wide,
-}
-
 /// Compiled code on the GPU.
 struct Loaded {
     module: Module,
@@ -122,14 +111,14 @@ impl Drop for Native {
     }
 }
 
-/// The tables of a frame, the size of each segment and the form of the code: these do not change while the frame lives. The tables
+/// The tables of a frame, the size of each segment and the places that the code computes with: these do not change while the frame lives. The tables
 /// go back to where they came from when the frame goes.
 struct Aside {
     tables: Option<Tables>,
     home: Arc<Mutex<Vec<Tables>>>,
     sizes: Vec<Size>,
     grids: Vec<Option<Grid>>,
-    form: Form,
+    places: Places,
     /// Steps that were asked for and not launched.
     waiting: Waiting,
     /// Did the last segment that was run yield, and is the host told?
@@ -145,22 +134,13 @@ impl Drop for Aside {
 }
 
 impl Native {
-    fn target_of(&self, form: Form) -> Architecture {
-        let (places, kernels) = match form {
-            Form::Usual => (Places::Narrow, Kernels::Segments),
-            Form::Clusters => (Places::Narrow, Kernels::Clusters),
-            Form::Wide => (Places::Wide, Kernels::Segments),
-        };
-        Architecture { places, kernels, ..self.target.clone() }
-    }
-
-    /// The code in this form.
-    fn loaded(&self, form: Form) -> Result<&Loaded> {
-        let cell = &self.loaded[form as usize];
+    /// The code with these places.
+    fn loaded(&self, places: Places) -> Result<&Loaded> {
+        let cell = &self.loaded[places as usize];
         if let Some(loaded) = cell.get() {
             return Ok(loaded);
         }
-        let target = self.target_of(form);
+        let target = Architecture { places, ..self.target.clone() };
         let module = self.module(&target)?;
         let kernels = (0..self.domains.len())
             .map(|k| self.kernel(&module, &format!("segment_{k}"), self.threads(k)))
@@ -244,31 +224,9 @@ impl Native {
             .zip(&self.program.arrays)
             .any(|(view, decl)| view.bytes / decl.ty.size() > i32::MAX as usize);
         let sizes: Vec<Size> = self.domains.iter().map(|domains| domains.size(&self.simple, frame)).collect();
-        let form = match enormous {
-            true => Form::Wide,
-            false if self.is_one_cluster(&sizes)? => Form::Clusters,
-            false => Form::Usual,
-        };
+        let places = if enormous { Places::Wide } else { Places::Narrow };
         let (tables, home, waiting) = (Some(tables), self.spare.clone(), Waiting::default());
-        Ok((frame, Box::new(Aside { tables, home, sizes, grids, form, waiting, yielded: false })))
-    }
-
-    /// Is no segment worth more blocks than one cluster has, and some segment more than one block?
-    fn is_one_cluster(&self, sizes: &[Size]) -> Result<bool> {
-        if self.blocks.is_some() || !self.gpu.has_clusters() || are_left_out() {
-            return Ok(false);
-        }
-        let mut several = false;
-        for (segment, size) in sizes.iter().enumerate() {
-            match self.dealing(segment, size) {
-                Dealing::OneBlock => {}
-                Dealing::Meeting if size.threads <= (LARGEST_CLUSTER * self.threads(segment)).into() => {
-                    several = true
-                }
-                Dealing::Meeting | Dealing::Apart | Dealing::Long => return Ok(false),
-            }
-        }
-        Ok(several && self.loaded(Form::Clusters)?.kernels.iter().all(|kernel| kernel.cluster > 1))
+        Ok((frame, Box::new(Aside { tables, home, sizes, grids, places, waiting, yielded: false })))
     }
 
     /// How the threads of a segment of this size share its work.
@@ -295,7 +253,7 @@ impl Native {
     }
 
     /// How many blocks of how many threads a segment is worth.
-    fn grid(&self, kernel: &Kernel, segment: usize, form: Form, size: &Size) -> Grid {
+    fn grid(&self, kernel: &Kernel, segment: usize, size: &Size) -> Grid {
         let most = kernel.most.min(self.target.blocks * self.gpu.multiprocessors).max(1);
         let threads = self.threads(segment);
         if let Some(blocks) = self.blocks {
@@ -308,6 +266,7 @@ impl Native {
         };
         let wanted = |threads: u32| u32::try_from(size.threads.div_ceil(threads.into())).unwrap_or(u32::MAX);
         let whole_blocks = self.domains[segment].whole_blocks;
+        let one_cluster = kernel.cluster > 1 && size.threads <= (LARGEST_CLUSTER * threads).into();
         match self.dealing(segment, size) {
             // Every multiprocessor helps.
             Dealing::Long => {
@@ -316,7 +275,7 @@ impl Native {
             }
             Dealing::OneBlock => Grid::of(1, if whole_blocks { threads } else { narrowed(1, 32) }),
             // Small blocks on many multiprocessors are faster than large ones on few.
-            Dealing::Meeting if form == Form::Clusters => {
+            Dealing::Meeting if one_cluster && !are_left_out() => {
                 let threads = narrowed(kernel.cluster, FEW_THREADS);
                 Grid::cluster(wanted(threads).next_power_of_two().min(kernel.cluster), threads)
             }
@@ -355,9 +314,9 @@ impl Native {
     ) -> Result<()> {
         self.launch_waiting(frame, aside, Wanted::Nothing)?;
         aside.yielded = false;
-        let kernel = &self.loaded(aside.form)?.kernels[segment];
+        let kernel = &self.loaded(aside.places)?.kernels[segment];
         let size = &aside.sizes[segment];
-        let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, aside.form, size));
+        let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, size));
         let Some(tables) = &mut aside.tables else { return Err(lost()) };
         let launch = tables.launch(frame, self.scratch(), resume, wanted, grid.blocks)?;
         let parameters: [*const c_void; 2] = [(&raw const launch).cast(), tables.extents.as_ptr().cast()];
@@ -390,8 +349,8 @@ impl Native {
             _ => {
                 // A reduction may have been left half-way.
                 self.clear_partials()?;
-                let raised = Raised { kind, access, dimension, index, extent, at };
-                let fault = self.unit.fault(&self.program, raised, |id| &frame.arrays[id.index()].shape);
+                let report = FaultReport { kind, access, dimension, index, extent, at };
+                let fault = self.unit.fault(&self.program, report, |id| &frame.arrays[id.index()].shape);
                 Err(Error::of_run(&self.program, fault))
             }
         }

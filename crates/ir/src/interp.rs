@@ -262,7 +262,7 @@ impl<'p, 'a> Machine<'p, 'a> {
         let flow = self.within(stmt, |machine| match stmt {
             Stmt::Loop(l) => {
                 let first = iterations.next().unwrap_or(0);
-                machine.passes(l, first, |machine| machine.enter(&l.body, path, iterations))
+                machine.run_iterations(l, first, |machine| machine.enter(&l.body, path, iterations))
             }
             Stmt::If(branch) if turn.block == 1 => machine.enter(&branch.otherwise, path, iterations),
             Stmt::If(branch) => machine.enter(&branch.then, path, iterations),
@@ -363,11 +363,11 @@ impl<'p, 'a> Machine<'p, 'a> {
             LoopKind::While { .. } if !self.goes_on(l)? => return Ok(Flow::Next),
             _ => {}
         }
-        self.passes(l, 0, |machine| machine.block(&l.body))
+        self.run_iterations(l, 0, |machine| machine.block(&l.body))
     }
 
     /// Runs a loop from iteration `first` on, whose condition holds; `start` runs the body of that iteration.
-    fn passes(
+    fn run_iterations(
         &mut self,
         l: &'p Loop,
         first: u64,
@@ -377,11 +377,11 @@ impl<'p, 'a> Machine<'p, 'a> {
         self.iterations.push(first);
         let depth = self.iterations.len();
         loop {
-            let pass = self.iterations[depth - 1];
-            self.tell(depth, pass);
+            let iteration = self.iterations[depth - 1];
+            self.tell(depth, iteration);
             if let LoopKind::For { var, .. } = l.kind {
                 let [from, _] = self.scalars.bounds[l.id.index()];
-                self.scalars.values[var.index()] = from.wrapping_add(pass as i64) as Bits;
+                self.scalars.values[var.index()] = from.wrapping_add(iteration as i64) as Bits;
             }
             let flow = match start.take() {
                 Some(start) => start(self)?,
@@ -404,9 +404,9 @@ impl<'p, 'a> Machine<'p, 'a> {
     }
 
     /// Tells how many iterations of a loop at this depth are finished, where that is wanted.
-    fn tell(&self, depth: usize, passes: u64) {
+    fn tell(&self, depth: usize, finished: u64) {
         if let (1, Some(done)) = (depth, self.done) {
-            done.store(passes as i64, Ordering::Relaxed);
+            done.store(finished as i64, Ordering::Relaxed);
         }
     }
 
@@ -414,7 +414,7 @@ impl<'p, 'a> Machine<'p, 'a> {
     fn goes_on(&mut self, l: &'p Loop) -> Result<bool, Fault> {
         Ok(match &l.kind {
             LoopKind::For { .. } => {
-                let done = self.iterations.last().map_or(0, |pass| *pass as i64);
+                let done = self.iterations.last().map_or(0, |iteration| *iteration as i64);
                 let [from, to] = self.scalars.bounds[l.id.index()];
                 from.wrapping_add(done) < to
             }
@@ -448,7 +448,7 @@ impl<'p, 'a> Machine<'p, 'a> {
     }
 
     /// Finished iterations of the sequential loops that the run is in.
-    pub(crate) fn passes_done(&self) -> &[u64] {
+    pub(crate) fn iterations_done(&self) -> &[u64] {
         &self.iterations
     }
 }

@@ -13,6 +13,7 @@
 mod compiled;
 mod cx;
 pub mod emit;
+mod field;
 mod gradient;
 mod handle;
 mod host;
@@ -46,10 +47,11 @@ pub use ebbtide_ir::{
     ValueId,
 };
 pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Rate, Rates, Result, Status, Tiers};
+pub use field::{Arrays, Field, member, values};
 pub use gradient::{Bytes, CompiledGrad, Differentiable, DifferentiableLeaf, Gradient, Gradients};
 pub use handle::{
-    Argument, ArrayHandle, Arrays, Behind, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Lent, OfRank,
-    Shaped, Stored, Writable, member, values,
+    Argument, ArrayHandle, Behind, Borrow, ByMut, ByRef, Flag, Handle, Indexed, Lent, OfRank, Shaped, Stored,
+    Writable,
 };
 pub use host_arrays::Host;
 pub use named::{Loss, Named};

@@ -6,7 +6,7 @@ use ebbtide_ir::{self as ir, HostArg, Rule};
 use ebbtide_runtime::{Array, HostView, HostViewMut};
 
 use crate::cx::{Cx, Lines};
-use crate::handle::Arrays;
+use crate::field::Arrays;
 use crate::program::Source;
 use crate::scalar::{Item, Scalar};
 

@@ -10,7 +10,8 @@ use std::fmt;
 use ebbtide_runtime::Array;
 
 use crate::cx::Cx;
-use crate::handle::{ArrayHandle, Behind, Borrow, ByMut, ByRef, Field, Handle, Lent};
+use crate::field::Field;
+use crate::handle::{ArrayHandle, Behind, Borrow, ByMut, ByRef, Handle, Lent};
 use crate::scalar::{Item, Scalar};
 use crate::small::{Mat2, Mat3, Mat4, Value, Vec2, Vec3, Vec4};
 use crate::value::{Expr, Local};

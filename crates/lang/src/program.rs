@@ -12,7 +12,7 @@ use ebbtide_runtime::{Arg, Device, Error, Result, Status};
 
 use crate::compiled::Compiled;
 use crate::cx::{Cx, Lines};
-use crate::handle::Field;
+use crate::field::Field;
 
 /// A source program: what `#[program]` emits beside the function that gives the [`Program`].
 #[diagnostic::on_unimplemented(
@@ -348,7 +348,7 @@ impl<T: Field> Deref for Name<T> {
 
 /// The name of a member of what has this name.
 pub fn name_of_member<T>(of: &'static str, member: &str) -> Name<T> {
-    Name::new(Box::leak(crate::handle::member(of, member).into_boxed_str()))
+    Name::new(Box::leak(crate::field::member(of, member).into_boxed_str()))
 }
 
 impl<T> Clone for Name<T> {

@@ -8,6 +8,7 @@
 //! the analyses understand. Where a branch only sometimes jumps, or a jump leaves a loop inside another one, a flag says
 //! so: it is set at the jump, and the statements after it run where it is not set.
 
+mod found;
 mod patterns;
 mod values;
 
@@ -16,11 +17,11 @@ use std::collections::BTreeSet;
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::spanned::Spanned;
-use syn::{Block, Expr, ExprBlock, ExprIf, Local, Stmt, parse_quote_spanned};
+use syn::{Block, Expr, ExprBlock, ExprIf, Stmt, parse_quote_spanned};
 
-use crate::body::compound;
 use crate::errors::Errors;
 use crate::item::Kind;
+use found::{Kinds, always_returns, expr_jumps, has_jumps, is_parallel, jumps_in, stmt_jumps};
 
 pub(crate) use patterns::match_to_if;
 
@@ -462,92 +463,6 @@ impl<'a> Jumps<'a> {
     }
 }
 
-/// Which jumps out of it a statement holds, and whether it holds any, those inside its own loops included.
-#[derive(Clone, Copy, Default)]
-struct Kinds {
-    breaks: bool,
-    continues: bool,
-    returns: bool,
-    any: bool,
-}
-
-fn jumps_in(stmt: &Stmt) -> Kinds {
-    let mut found = Kinds::default();
-    if let Stmt::Expr(expr, _) = stmt {
-        collect(expr, false, &mut found);
-    }
-    found
-}
-
-/// Adds the jumps of an expression that leave it; inside a loop of its own these are `return`s alone.
-fn collect(expr: &Expr, in_loop: bool, found: &mut Kinds) {
-    let mut inside =
-        |block: &Block, in_loop: bool| block.stmts.iter().for_each(|stmt| collect_in(stmt, in_loop, found));
-    match expr {
-        Expr::Break(_) => (found.breaks, found.any) = (found.breaks || !in_loop, true),
-        Expr::Continue(_) => (found.continues, found.any) = (found.continues || !in_loop, true),
-        Expr::Return(_) => (found.returns, found.any) = (true, true),
-        Expr::Block(block) => inside(&block.block, in_loop),
-        Expr::ForLoop(l) => inside(&l.body, true),
-        Expr::While(l) => inside(&l.body, true),
-        Expr::Loop(l) => inside(&l.body, true),
-        Expr::If(branch) => {
-            inside(&branch.then_branch, in_loop);
-            if let Some((_, other)) = &branch.else_branch {
-                collect(other, in_loop, found);
-            }
-        }
-        Expr::Match(matched) => matched.arms.iter().for_each(|arm| collect(&arm.body, in_loop, found)),
-        Expr::Assign(assign) => collect(&assign.right, in_loop, found),
-        Expr::Binary(binary) if compound(&binary.op).is_some() => collect(&binary.right, in_loop, found),
-        Expr::Paren(paren) => collect(&paren.expr, in_loop, found),
-        Expr::Group(group) => collect(&group.expr, in_loop, found),
-        _ => {}
-    }
-}
-
-fn collect_in(stmt: &Stmt, in_loop: bool, found: &mut Kinds) {
-    match stmt {
-        Stmt::Expr(expr, _) => collect(expr, in_loop, found),
-        Stmt::Local(Local { init: Some(init), .. }) => collect(&init.expr, in_loop, found),
-        _ => {}
-    }
-}
-
-fn expr_jumps(expr: &Expr) -> bool {
-    let mut found = Kinds::default();
-    collect(expr, false, &mut found);
-    found.breaks || found.continues || found.returns
-}
-
-/// Does a statement jump out of itself?
-fn stmt_jumps(stmt: &Stmt) -> bool {
-    match stmt {
-        Stmt::Expr(expr, _) => expr_jumps(expr),
-        Stmt::Local(Local { init: Some(init), .. }) => expr_jumps(&init.expr),
-        _ => false,
-    }
-}
-
-/// Is there any jump in these statements, loops inside them included?
-fn has_jumps(stmts: &[Stmt]) -> bool {
-    let mut found = Kinds::default();
-    stmts.iter().for_each(|stmt| collect_in(stmt, false, &mut found));
-    found.any
-}
-
-/// Do these statements end with a `return` on every path?
-fn always_returns(stmts: &[Stmt]) -> bool {
-    match stmts.last() {
-        Some(Stmt::Expr(Expr::Return(_), _)) => true,
-        Some(Stmt::Expr(Expr::If(branch), _)) => {
-            always_returns(&branch.then_branch.stmts)
-                && branch.else_branch.as_ref().is_some_and(|(_, other)| always_returns(&else_stmts(other)))
-        }
-        _ => false,
-    }
-}
-
 /// The statements of what stands after `else`.
 fn else_stmts(other: &Expr) -> Vec<Stmt> {
     match other {
@@ -577,16 +492,4 @@ fn either(span: Span, condition: &Expr, then: Vec<Stmt>, otherwise: Vec<Stmt>) -
         _ => None,
     };
     Expr::If(branch)
-}
-
-/// Is this the head of a parallel loop?
-fn is_parallel(head: &Expr) -> bool {
-    match head {
-        Expr::Call(call) => {
-            matches!(&*call.func, Expr::Path(path) if path.path.segments.last().is_some_and(|s| s.ident == "par"))
-        }
-        Expr::Paren(paren) => is_parallel(&paren.expr),
-        Expr::Group(group) => is_parallel(&group.expr),
-        _ => false,
-    }
 }

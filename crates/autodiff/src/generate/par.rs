@@ -3,34 +3,36 @@
 mod first_addition;
 mod gather;
 mod gathered_loads;
+pub(crate) mod iterations;
 pub(crate) mod join_gather;
+mod load_kinds;
+mod shadow_writes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ebbtide_ir::{
-    Affines, ArrayId, Asked, Block, Combine, Indices, Literal, Par, Program, Range, Requirement, Safety,
-    Stmt, ValueId, apart as apart_in, is_zero, loads_own, walk,
-};
+use ebbtide_ir::{Affines, ArrayId, Combine, Indices, Literal, Par, Program, Stmt, ValueId};
 
 use crate::analysis::activity::{Activity, active_loads};
-use crate::analysis::effects::{only_store, written_by};
+use crate::analysis::effects::written_by;
 use crate::analysis::extremes::{check, extreme_arrays};
 use crate::analysis::first_rows::FirstRows;
-use crate::analysis::index_inverse::{covers, varying};
+use crate::analysis::index_inverse::covers;
 use crate::analysis::store_forwarding::{StoreForwarding, store_forwarding};
 use crate::error::Error;
 use crate::generate::extremes::Extremes;
-use crate::generate::task::{Followed, Purpose, ShadowWrite, Storage, Task};
+use crate::generate::task::{Followed, Purpose, ShadowWrite};
 use crate::optimize::local_sums::sum_in_locals;
 use crate::optimize::scatter_to_sum::{Interchanged, Reads, Sum, Whole, partial_sums, split};
-use crate::plan::events::{Events, events};
+use crate::plan::events::events;
 use crate::plan::scratch_arrays::{Domain, ScratchArrays, Tapes};
-use crate::plan::shadow_state::{ShadowState, ShadowStates, Shadows, is_replaced};
+use crate::plan::shadow_state::{ShadowState, ShadowStates, Shadows};
 use crate::request::Optimisation;
 use crate::writer::Writer;
-use crate::writer::prune::{prune, without_unread};
+use crate::writer::prune::without_unread;
 use first_addition::store_first;
+use iterations::{iterations, over_iterations, own_iterations};
 use join_gather::ShadowDoubleBuffer;
+use shadow_writes::overwrites_itself;
 
 /// A load of an active array.
 type Site = (ValueId, ArrayId, Indices);
@@ -127,83 +129,6 @@ impl ParAdjoint<'_> {
             w.fill(*shadow, zero);
             self.shadow_states.insert(array, ShadowState::Zeros);
         }
-    }
-
-    /// The arrays of which iterations load several elements and share none, as the gates of a layer in one array. An iteration
-    /// adds to the shadows of its own: turned round, each load would run the body once more. What inner loops load is left to
-    /// sums in locals.
-    fn own_loads(
-        &self,
-        par: &Par,
-        all: &[(ValueId, ArrayId, Indices)],
-        written: &BTreeSet<ArrayId>,
-    ) -> BTreeSet<ArrayId> {
-        let mut in_loops = BTreeSet::new();
-        walk(&par.body, &mut |stmt| {
-            if let Stmt::Loop(l) = stmt {
-                walk(&l.body, &mut |stmt| {
-                    if let Stmt::Let(v) = stmt {
-                        in_loops.insert(*v);
-                    }
-                });
-            }
-        });
-        let mut indices: BTreeMap<ArrayId, BTreeSet<Indices>> = BTreeMap::new();
-        for (_, array, index) in all.iter().filter(|site| !written.contains(&site.1)) {
-            indices.entry(*array).or_default().insert(*index);
-        }
-        let looped: BTreeSet<ArrayId> = all.iter().filter(|s| in_loops.contains(&s.0)).map(|s| s.1).collect();
-        let is_own = |array: &ArrayId| loads_own(self.source, self.affines, par, *array);
-        indices.retain(|array, all| all.len() > 1 && !looped.contains(array) && is_own(array));
-        indices.into_keys().collect()
-    }
-
-    /// What happens to the shadows of what the loop overwrites.
-    fn shadow_writes(
-        &self,
-        par: &Par,
-        all: &[(ValueId, ArrayId, Indices)],
-        written: &BTreeSet<ArrayId>,
-    ) -> BTreeMap<ArrayId, ShadowWrite> {
-        let (mut writes, mut apart) = (BTreeMap::new(), None);
-        for array in written {
-            let overwritten = {
-                let mut stores = false;
-                walk(&par.body, &mut |stmt| stores |= matches!(stmt, Stmt::Store(s) if s.array == *array));
-                stores
-            };
-            if !overwritten {
-                continue;
-            }
-            let loads: Vec<Site> = all.iter().filter(|s| s.1 == *array).copied().collect();
-            let top = |v: ValueId| par.body.iter().any(|s| matches!(s, Stmt::Let(w) if *w == v));
-            let write = match (only_store(par, *array), loads.as_slice()) {
-                (Some(_), []) if is_replaced(self.source, self.affines, par, *array) => ShadowWrite::Forget,
-                (Some(store), loads) => {
-                    let (own, others): (Vec<Site>, Vec<Site>) = loads
-                        .iter()
-                        .copied()
-                        .partition(|load: &Site| same_index(self.affines, store.index, load.2));
-                    let mut is_apart = |load: &Indices| {
-                        let apart = apart.get_or_insert_with(|| apart_in(self.source, self.affines, par));
-                        apart.contains(&(*array, *load, store.index))
-                    };
-                    match own.as_slice() {
-                        [load]
-                            if top(load.0)
-                                && reads_before(par, load.0)
-                                && others.iter().all(|other| is_apart(&other.2)) =>
-                        {
-                            ShadowWrite::Replace(load.0)
-                        }
-                        _ => ShadowWrite::Zero,
-                    }
-                }
-                _ => ShadowWrite::Zero,
-            };
-            writes.insert(*array, write);
-        }
-        writes
     }
 
     /// Finds out how many values the minima and maxima of the loop are equal to; gives their arrays.
@@ -308,50 +233,6 @@ impl ParAdjoint<'_> {
         Ok(())
     }
 
-    /// Loads of arrays that the loop writes, at elements that it never writes and that several iterations read: those depend
-    /// on some of its variables alone. It is the program that tells, not its adjoint, of which there may be two.
-    fn shared_loads(&self, par: &Par, all: &[(ValueId, ArrayId, Indices)]) -> BTreeSet<ValueId> {
-        let is_plain = par.body.iter().all(|stmt| stmt.blocks().next().is_none());
-        if par.ranges.len() < 2 || !is_plain {
-            return BTreeSet::new();
-        }
-        let writes: Vec<(ArrayId, Indices)> = (par.body.iter())
-            .filter_map(|stmt| match stmt {
-                Stmt::Store(s) | Stmt::Update(_, s) => Some((s.array, s.index)),
-                _ => None,
-            })
-            .collect();
-        let varies = varying(self.source, par);
-        let variables: Vec<ValueId> = par.ranges.iter().map(|r| r.var).collect();
-        // For each dimension of an index the variable that it holds; `None` where it holds anything else that varies.
-        let held = |index: &Indices| -> Option<Vec<Option<ValueId>>> {
-            let dimension = |v: &ValueId| {
-                let form = self.affines.form(*v);
-                let mut moving = form.terms.iter().filter(|t| varies.contains(&t.0));
-                match (moving.next(), moving.next()) {
-                    (None, _) => Some(None),
-                    (Some((var, 1 | -1)), None) if variables.contains(var) => Some(Some(*var)),
-                    _ => None,
-                }
-            };
-            index.as_slice().iter().map(dimension).collect()
-        };
-        let is_shared = |index: &Indices| {
-            held(index).is_some_and(|held| {
-                let occurring: BTreeSet<ValueId> = held.into_iter().flatten().collect();
-                !occurring.is_empty() && occurring.len() < variables.len()
-            })
-        };
-        let mut apart = None;
-        let mut is_apart = |array: ArrayId, load: Indices| {
-            let apart = apart.get_or_insert_with(|| apart_in(self.source, self.affines, par));
-            writes.iter().filter(|w| w.0 == array).all(|w| apart.contains(&(array, load, w.1)))
-        };
-        let is_written = |array: ArrayId| writes.iter().any(|w| w.0 == array);
-        let loads = all.iter().filter(|(_, array, index)| is_written(*array) && is_shared(index));
-        loads.filter(|(_, array, index)| is_apart(*array, *index)).map(|load| load.0).collect()
-    }
-
     /// Copies what a loop reads after it has written it, as it was before.
     fn copy(&self, w: &mut Writer, forwarding: &StoreForwarding) -> BTreeMap<ArrayId, ArrayId> {
         copy_read_again(w, self.copies, forwarding)
@@ -416,148 +297,4 @@ pub(crate) fn copy_read_again(
         w.copy(*array, *copy);
     }
     copies
-}
-
-/// A parallel loop, what it reads after it has written it, and the copies over which its body runs therefore.
-pub(crate) type Run<'a> = (&'a Par, &'a StoreForwarding, BTreeMap<ArrayId, ArrayId>);
-/// What iterations without a bound find, and the stamps of the copies.
-type Found<'a> = (&'a Events, BTreeMap<ArrayId, ArrayId>);
-
-/// A loop over the original iterations: own elements, reductions, scatters.
-pub(crate) fn over_iterations(
-    w: &mut Writer,
-    program: (&Program, &Activity),
-    beside: (&Shadows, &Extremes),
-    env: &HashMap<ValueId, ValueId>,
-    body: Run<'_>,
-    purpose: Purpose<'_>,
-) -> Result<(), Error> {
-    let par = body.0;
-    let (ranges, body) = iterations(w, program, beside, env, (body, purpose, None), (None, None))?;
-    if let Some(own) = own_iterations(w, (par, env), ranges, body) {
-        push_own(w, own);
-    }
-    Ok(())
-}
-
-/// The ranges and the body of a loop over the original iterations.
-fn iterations(
-    w: &mut Writer,
-    (source, activity): (&Program, &Activity),
-    beside: (&Shadows, &Extremes),
-    env: &HashMap<ValueId, ValueId>,
-    ((par, forwarding, copies), purpose, followed): (Run<'_>, Purpose<'_>, Option<Followed<'_>>),
-    (storage, found): (Option<(&mut ScratchArrays, Domain<'_>, &mut Tapes)>, Option<Found<'_>>),
-) -> Result<(Vec<Range>, Block), Error> {
-    let mut map = env.clone();
-    let ranges: Vec<Range> = par
-        .ranges
-        .iter()
-        .map(|r| {
-            let name = source.value(r.var).name.clone().unwrap_or_else(|| "i".to_string());
-            let var = w.loop_var(&name);
-            let range = Range { var, from: mapped(&map, r.from), to: mapped(&map, r.to) };
-            map.insert(r.var, var);
-            range
-        })
-        .collect();
-    w.begin();
-    let own: Vec<ValueId> = ranges
-        .iter()
-        .map(|r| if is_zero(&w.program, r.from) { r.var } else { w.sub(r.var, r.from) })
-        .collect();
-    let storage = storage.map(|(kept, domain, tapes)| Storage { kept, domain, own, tapes });
-    let body = (&par.body, forwarding);
-    let task = Task::new(source, activity, beside, purpose, map, body);
-    let task = task.keeping(storage).over(copies).following(followed);
-    task.with_events(w, found).write(w, &par.body)?;
-    let body = w.end();
-    let body = prune(&w.program, body);
-    Ok((ranges, body))
-}
-
-/// A loop in place of another, if it does anything.
-pub(crate) fn own_iterations(
-    w: &mut Writer,
-    (par, env): (&Par, &HashMap<ValueId, ValueId>),
-    ranges: Vec<Range>,
-    body: Block,
-) -> Option<Par> {
-    (!body.is_empty()).then(|| Par {
-        id: w.new_par(),
-        ranges,
-        body,
-        ordering: par.ordering,
-        requires: requirements(par, env),
-        safety: Safety::Proved,
-        site: par.site.clone(),
-    })
-}
-
-/// What was asked when a loop began, for one that reverses it: it holds there too.
-fn requirements(par: &Par, env: &HashMap<ValueId, ValueId>) -> Vec<Requirement> {
-    let asked = |r: &Requirement| Requirement {
-        condition: mapped(env, r.condition),
-        asked: Asked::Before,
-        ..r.clone()
-    };
-    par.requires.iter().map(asked).collect()
-}
-
-pub(crate) fn push_own(w: &mut Writer, own: Par) {
-    give_back(w, &own.body);
-    w.push(Stmt::Par(own));
-}
-
-/// Nothing is taken when a loop begins that claims elements.
-fn give_back(w: &mut Writer, body: &Block) {
-    let mut taken = BTreeSet::new();
-    walk(body, &mut |stmt| {
-        if let Stmt::Claim(claim) = stmt {
-            taken.insert(claim.taken);
-        }
-    });
-    for array in taken {
-        let no = w.literal(Literal::from(false));
-        w.fill(array, no);
-    }
-}
-
-fn mapped(map: &HashMap<ValueId, ValueId>, v: ValueId) -> ValueId {
-    map.get(&v).copied().unwrap_or(v)
-}
-
-fn same_index(affines: &Affines, a: Indices, b: Indices) -> bool {
-    a.as_slice().len() == b.as_slice().len()
-        && a.as_slice().iter().zip(b.as_slice()).all(|(a, b)| affines.form(*a) == affines.form(*b))
-}
-
-/// Does the load stand before any write of the loop?
-fn reads_before(par: &Par, load: ValueId) -> bool {
-    for stmt in &par.body {
-        match stmt {
-            Stmt::Let(v) if *v == load => return true,
-            Stmt::Store(_) | Stmt::Update(..) => return false,
-            _ => {}
-        }
-    }
-    false
-}
-
-/// May an iteration store to an element of the array that it has written before?
-fn overwrites_itself(par: &Par, array: ArrayId) -> bool {
-    let (mut writes, mut stores) = (0, 0);
-    let mut count = |stmt: &Stmt, times: usize| match stmt {
-        Stmt::Store(s) if s.array == array => (writes, stores) = (writes + times, stores + times),
-        Stmt::Update(_, s) if s.array == array => writes += times,
-        _ => {}
-    };
-    walk(&par.body, &mut |stmt| count(stmt, 1));
-    // Each iteration of an inner loop writes again.
-    walk(&par.body, &mut |stmt| {
-        if let Stmt::Loop(l) = stmt {
-            walk(&l.body, &mut |inner| count(inner, 1));
-        }
-    });
-    stores > 0 && writes > 1
 }

@@ -1,7 +1,7 @@
 //! What iterations find that have no bound, in order.
 //!
 //! An iteration of a parallel loop may read what it wrote, in an inner loop whose number of iterations is data. There is no place
-//! for each pass then. But what such loads find, and how many passes loops have, are *events* of the iteration, one after the
+//! for each iteration then. But what such loads find, and how many iterations loops have, are *events* of the iteration, one after the
 //! other: with their number at hand, a part of the iteration that is run again can ask for what it found the first time.
 //!
 //! - Input: a parallel loop, and the arrays that it reads after it has written them.

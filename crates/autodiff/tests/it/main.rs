@@ -2,6 +2,8 @@
 //!
 //! A step is one of `STEPS`; `adjoint of loss by u, s`, perhaps with `without tape by exchange, trim slots`; or `tangent by u`.
 
+mod nests;
+
 use std::path::Path;
 
 use ebbtide_autodiff::{Optimisation, Request, STEPS, gradient_to_show, tangent};

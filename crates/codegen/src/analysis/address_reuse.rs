@@ -74,7 +74,7 @@ pub(crate) fn is_own(par: &Par, index: &[Place]) -> bool {
 /// What iterations touch under no condition but those that are decided.
 pub(crate) fn always_touched(
     program: &Program,
-    usual: &FarFromBoundaries,
+    decided: &FarFromBoundaries,
     body: &Block,
 ) -> Vec<(ArrayId, Indices)> {
     let mut touched = Vec::new();
@@ -89,7 +89,7 @@ pub(crate) fn always_touched(
                 }
                 Stmt::Store(s) | Stmt::Update(_, s) => touched.push((s.array, s.index)),
                 Stmt::If(branch) => {
-                    blocks.extend(usual.get(&branch.condition).map(|holds| branch_arm(branch, *holds)))
+                    blocks.extend(decided.get(&branch.condition).map(|holds| branch_arm(branch, *holds)))
                 }
                 _ => {}
             }

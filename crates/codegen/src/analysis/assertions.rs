@@ -11,7 +11,7 @@ use crate::unit::{COUNTERS, Position};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Around {
     pub position: Position,
-    /// What tells how far each loop is: its index, or how many passes of it are finished.
+    /// What tells how far each loop is: its index, or how many iterations of it are finished.
     pub counters: Vec<Name>,
 }
 
@@ -48,14 +48,14 @@ impl Walk<'_> {
                         LoopKind::For { var, .. } => {
                             around.inside("for").counted(&self.named(*var), Name::value(*var))
                         }
-                        // Iterations count no passes of such loops.
+                        // Iterations do not count those of such loops.
                         LoopKind::While { .. } if in_iteration => around.inside("while"),
                         LoopKind::Forever if in_iteration => around.inside("loop"),
                         LoopKind::While { .. } => {
-                            around.inside("while").counted("=", Variable::Passes(l.id).into())
+                            around.inside("while").counted("=", Variable::Finished(l.id).into())
                         }
                         LoopKind::Forever => {
-                            around.inside("loop").counted("=", Variable::Passes(l.id).into())
+                            around.inside("loop").counted("=", Variable::Finished(l.id).into())
                         }
                     };
                     stmt.blocks().for_each(|block| self.block(block, &inside, in_iteration));

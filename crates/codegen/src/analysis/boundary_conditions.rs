@@ -9,13 +9,13 @@ pub(crate) type FarFromBoundaries = BTreeMap<ValueId, bool>;
 
 /// What the conditions of branches are in most iterations of a loop whose values are `inside`, where that depends on indices
 /// alone.
-pub(crate) fn usual_conditions(
+pub(crate) fn conditions_far_from_boundaries(
     program: &Program,
     inside: &BTreeSet<ValueId>,
     par: &Par,
 ) -> FarFromBoundaries {
     let of_indices = of_indices(program, inside, par);
-    let mut usual = FarFromBoundaries::new();
+    let mut decided = FarFromBoundaries::new();
     let mut blocks: Vec<&Block> = vec![&par.body];
     while let Some(block) = blocks.pop() {
         for stmt in block {
@@ -26,14 +26,14 @@ pub(crate) fn usual_conditions(
             let at = |at| far_from_boundaries(program, branch.condition, at);
             let [left, holds, right] = [at(100), at(500), at(900)];
             if of_indices.contains(&branch.condition) && left == holds && holds == right {
-                usual.insert(branch.condition, holds);
+                decided.insert(branch.condition, holds);
                 blocks.push(if holds { &branch.then } else { &branch.otherwise });
             } else {
                 blocks.extend([&branch.then, &branch.otherwise]);
             }
         }
     }
-    usual
+    decided
 }
 
 /// The indices and conditions of a loop's body that are computed of its variables alone.
@@ -55,9 +55,9 @@ pub(crate) fn statements_of(
     program: &Program,
     inside: &BTreeSet<ValueId>,
     par: &Par,
-    usual: &FarFromBoundaries,
+    decided: &FarFromBoundaries,
 ) -> Block {
-    let mut needed: Vec<ValueId> = usual.keys().copied().collect();
+    let mut needed: Vec<ValueId> = decided.keys().copied().collect();
     let mut at = 0;
     while at < needed.len() {
         needed.extend(program.op(needed[at]).operands().filter(|o| inside.contains(o)));

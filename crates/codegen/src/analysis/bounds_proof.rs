@@ -69,8 +69,8 @@ impl Prover<'_> {
         Some(proof.keep_exact())
     }
 
-    /// The tests that prove all accesses of a loop's passes, where the ranges of its parallel loops are printed.
-    pub fn proof_of_passes(&self, l: &Loop) -> Option<Proof> {
+    /// The tests that prove all accesses of a loop's iterations, where the ranges of its parallel loops are printed.
+    pub fn proof_of_iterations(&self, l: &Loop) -> Option<Proof> {
         let (mut guards, mut proof) = (Guards::new(), Proof::default());
         self.prove_loop(l, &mut guards, &ParFacts::default(), &mut proof)?;
         Some(proof.keep_exact())

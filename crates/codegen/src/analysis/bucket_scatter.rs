@@ -13,7 +13,7 @@ use ebbtide_ir::{
 
 use crate::analysis::names::values_inside;
 use crate::analysis::shared_updates::{Tables, tables};
-use crate::analysis::work::{passes, work};
+use crate::analysis::work::{trip_count, work};
 use crate::kernel::machine::{COMBINED, WORTH_NOTING};
 use crate::kernel::work::Work;
 
@@ -82,7 +82,7 @@ fn terms(
         for block in stmt.blocks() {
             let work = terms(program, inside, updates, block);
             if work != (Work { own: 0, blocks: Vec::new() }) {
-                total.blocks.push((passes(program, inside, stmt), work));
+                total.blocks.push((trip_count(program, inside, stmt), work));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Products that wait: a loop that adds `aᵀ · b` of a few terms to a matrix in every pass reads and writes all of the
+//! Products that wait: a loop that adds `aᵀ · b` of a few terms to a matrix in every iteration reads and writes all of the
 //! matrix each time. Where it does nothing else with the matrix, each thread keeps the rows of `a` and `b` in memory of its
 //! own and adds several products at once to its part of the matrix.
 //!

@@ -1,9 +1,9 @@
-//! Time loops whose passes touch only the elements of their own iterations.
+//! Time loops that can run inside their parallel loops, since these touch only elements of their own iterations.
 //!
 //! Where every parallel loop in a sequential one has the same domain, and every iteration touches, of what the loop
-//! writes, elements that no other iteration touches in any pass, the two kinds of loops can change places: one thread
-//! takes an iteration through all passes and meets nobody. Elements at the iteration's very index are then held in
-//! variables: loaded before the first pass, stored after the last. That holds for what is put on tapes and brought back
+//! writes, elements that no other one touches at any time, the two kinds of loops can change places: one thread
+//! takes an iteration through all of the time loop and meets nobody. Elements at the iteration's very index are then held in
+//! variables: loaded before the loop, stored behind it. That holds for what is put on tapes and brought back
 //! too, an element at a time, where the domain is the whole array; so both halves of a reversed loop are such loops.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,25 +14,27 @@ use ebbtide_ir::{
     ValueId, walk,
 };
 
+use crate::kernel::interchange::{Held, Tape};
+
 #[cfg(test)]
 mod tests;
 
-/// Passes of at most so many statements are taken so many as one.
+/// Iterations of at most so many statements are taken so many as one.
 const UNROLLED: [(usize, usize); 3] = [(40, 8), (100, 4), (usize::MAX, 1)];
 
 /// So many elements are on their way at a time, to and from all tapes together.
 const AHEAD: usize = 8;
 
-/// How a loop runs inside the parallel loops of its passes.
+/// How a loop runs inside the parallel loops of its iterations.
 #[derive(Debug)]
 pub(crate) struct Interchange<'l> {
-    /// The parallel loops of a pass, all over the domain of the first.
+    /// The parallel loops of an iteration, all over the domain of the first.
     pub pars: Vec<&'l Par>,
     /// The arrays in whose memory it finds elements, or puts them.
     pub arrays: BTreeSet<ArrayId>,
     /// The arrays whose elements are held in variables.
     pub held: BTreeMap<ArrayId, Held>,
-    /// The tapes that every pass uses.
+    /// The tapes that every iteration uses.
     pub tapes: BTreeMap<ArrayId, Tape>,
     /// What comes to life inside the loop.
     pub inside: BTreeSet<ValueId>,
@@ -41,11 +43,12 @@ pub(crate) struct Interchange<'l> {
 }
 
 impl Interchange<'_> {
-    /// How many passes of the loop are taken as one: only what one pass hands to the next makes a thread wait then.
-    pub fn passes_as_one(&self, l: &Loop) -> usize {
+    /// How many iterations of the loop are taken as one: only what one hands to the next makes a thread wait then.
+    pub fn iterations_as_one(&self, l: &Loop) -> usize {
         let mut statements = 0;
         walk(&l.body, &mut |_| statements += 1);
-        let unrolled = UNROLLED.iter().find(|(most, _)| statements <= *most).map_or(1, |(_, passes)| *passes);
+        let unrolled =
+            UNROLLED.iter().find(|(most, _)| statements <= *most).map_or(1, |(_, iterations)| *iterations);
         let used: u32 = self.tapes.values().map(Tape::places).sum();
         match used {
             0 => unrolled,
@@ -54,34 +57,7 @@ impl Interchange<'_> {
     }
 }
 
-/// An array whose elements are held in variables while a loop runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
-    /// Is it another array before its last push, with nothing in it before the loop?
-    pub old: bool,
-    /// Does the loop write it?
-    pub written: bool,
-    /// Must the domain be the whole array?
-    pub whole: bool,
-}
-
-/// How many places of a tape a pass uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tape {
-    Pushes(u32),
-    Pops(u32),
-}
-
-impl Tape {
-    /// How many.
-    pub fn places(&self) -> u32 {
-        match self {
-            Tape::Pushes(count) | Tape::Pops(count) => *count,
-        }
-    }
-}
-
-/// Why a loop keeps its passes outside.
+/// Why a loop stays outside its parallel loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     NotCounted,
@@ -98,7 +74,7 @@ pub(crate) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::NotCounted => write!(f, "the number of passes is not known on entry"),
+            Refusal::NotCounted => write!(f, "the number of iterations is not known on entry"),
             Refusal::NoParallelLoop => write!(f, "there is no parallel loop in it"),
             Refusal::Statement(what) => write!(f, "there is {what} in it"),
             Refusal::Domain => write!(f, "not all parallel loops have one domain that stays the same"),
@@ -108,7 +84,7 @@ impl fmt::Display for Refusal {
                 write!(f, "`{array}` is written, and touched at elements that are not an iteration's own")
             }
             Refusal::BothWays(array) => write!(f, "the tape of `{array}` is used both ways"),
-            Refusal::Scalar(local) => write!(f, "`{local}` outlives a pass that sets it"),
+            Refusal::Scalar(local) => write!(f, "`{local}` outlives an iteration that sets it"),
         }
     }
 }
@@ -133,7 +109,7 @@ struct Analysis<'l, 'p> {
     found: Interchange<'l>,
 }
 
-/// Can the loop run inside the parallel loops of its passes?
+/// Can the loop run inside the parallel loops of its iterations?
 pub(crate) fn interchange<'l>(
     program: &Program,
     facts: &Facts,
@@ -168,7 +144,7 @@ pub(crate) fn interchange<'l>(
     analysis.verdict()
 }
 
-/// Does a statement run in every pass?
+/// Does a statement run in every iteration?
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Certain {
     Yes,
@@ -199,7 +175,7 @@ impl<'l> Analysis<'l, '_> {
                 }
                 Stmt::Fill(a, ..) | Stmt::Temp(a) => self.replaced(*a),
                 Stmt::Push(_) | Stmt::Pop(_) if certain == Certain::No => {
-                    return Err(Refusal::Statement("a tape that some passes alone use"));
+                    return Err(Refusal::Statement("a tape that some iterations alone use"));
                 }
                 Stmt::Push(push) => {
                     self.replaced(push.array);
@@ -294,7 +270,7 @@ impl<'l> Analysis<'l, '_> {
         if claims { Err(Refusal::Statement("an element that is claimed")) } else { Ok(()) }
     }
 
-    /// A bound of the domain is the same in all passes: it is made of what is known before the loop.
+    /// A bound of the domain is the same in all iterations: it is made of what is known before the loop.
     fn bound(&mut self, bound: ValueId) -> Result<(), Refusal> {
         let mut work = vec![bound];
         while let Some(v) = work.pop() {
@@ -317,7 +293,7 @@ impl<'l> Analysis<'l, '_> {
         is_at(self.facts, &variables, *index)
     }
 
-    /// Does one dimension for each parallel variable, the same everywhere, tell iterations apart in all passes?
+    /// Does one dimension for each parallel variable, the same everywhere, tell iterations apart at all times?
     fn is_told_apart(&self, elements: &[(usize, Indices)]) -> bool {
         let Some(first) = self.found.pars.first() else { return false };
         (0..first.ranges.len()).all(|variable| {

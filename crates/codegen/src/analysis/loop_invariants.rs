@@ -1,8 +1,8 @@
-//! Values that are the same in all passes of a loop inside an iteration. Input: the loop and the interior;
+//! Values that are the same in all iterations of a loop inside an iteration. Input: the loop and the interior;
 //! output: the values that can stand before it.
 //!
 //! The C compiler moves arithmetic by itself. Loads it leaves where they are as soon as the loop stores anything, and so all
-//! that is computed from them. In the interior form a load is proved to be in bounds whether or not the loop has passes.
+//! that is computed from them. In the interior form a load is proved to be in bounds whether or not the loop has iterations.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ pub(crate) fn loop_invariants(program: &Program, interior: &Interior, l: &Loop) 
     let (mut before, mut work) = (Block::new(), vec![&l.body]);
     while let Some(block) = work.pop() {
         before.extend(block.iter().filter(|stmt| moves(stmt)).cloned());
-        // What a loop inside has for itself is found when that is printed; what all passes share stands before both.
+        // What a loop inside has for itself is found when that is printed; what all iterations share stands before both.
         work.extend(block.iter().filter_map(|stmt| match stmt {
             Stmt::Loop(inner) if matches!(inner.kind, LoopKind::For { .. }) => Some(&inner.body),
             _ => None,

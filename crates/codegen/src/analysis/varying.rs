@@ -58,7 +58,7 @@ impl Varying {
         }
     }
 
-    /// Do lanes make different numbers of passes?
+    /// Do lanes run different numbers of iterations?
     pub fn loop_diverges(&self, l: &Loop) -> bool {
         let bounds = match &l.kind {
             LoopKind::For { from, to, .. } => self.values.contains(from) || self.values.contains(to),

@@ -14,8 +14,8 @@ use crate::analysis::vectors::{Stride, stride};
 /// waits for it. Costs are counted in additions of single numbers, of which a processor makes four or five at a time.
 const PART: usize = 200;
 /// How often loops are taken to run, at most.
-const PASSES: usize = 10;
-/// The least that a pass costs that adds to what the one before it left: the next waits for it.
+const TRIPS: usize = 10;
+/// The least that an iteration costs that adds to what the one before it left: the next waits for it.
 const CHAIN: usize = 20;
 /// What it costs to bring an element to its lane, where neighbouring lanes are not neighbours in memory.
 const LANE: usize = 8;
@@ -30,7 +30,7 @@ pub(crate) struct VectorCosts<'a> {
     program: &'a Program,
     interior: &'a Interior,
     lanes: usize,
-    /// What differs between passes of loops inside an iteration: all else is computed once.
+    /// What differs between iterations of loops inside an iteration: all else is computed once.
     passing: BTreeSet<ValueId>,
     one: usize,
     vector: usize,
@@ -81,7 +81,7 @@ impl<'a> VectorCosts<'a> {
             self.vector += often * vector;
             let (mut runs, before) = (runs, self.one);
             if let Stmt::Loop(l) = stmt {
-                runs = runs.saturating_mul(self.passes(l)).min(PASSES * PASSES);
+                runs = runs.saturating_mul(self.trips(l)).min(TRIPS * TRIPS);
                 if let LoopKind::For { var, .. } = l.kind {
                     self.passing.insert(var);
                 }
@@ -110,11 +110,11 @@ impl<'a> VectorCosts<'a> {
         if self.interior.varying.uniform(v) { (one, one) } else { (one, vector) }
     }
 
-    fn passes(&self, l: &Loop) -> usize {
-        let LoopKind::For { from, to, .. } = l.kind else { return PASSES };
+    fn trips(&self, l: &Loop) -> usize {
+        let LoopKind::For { from, to, .. } = l.kind else { return TRIPS };
         let number = |v: ValueId| self.program.literal(v).and_then(Literal::to_i64);
-        let passes = number(from).zip(number(to)).and_then(|(from, to)| to.checked_sub(from));
-        passes.map_or(PASSES, |passes| passes.clamp(0, PASSES as i64) as usize)
+        let trips = number(from).zip(number(to)).and_then(|(from, to)| to.checked_sub(from));
+        trips.map_or(TRIPS, |trips| trips.clamp(0, TRIPS as i64) as usize)
     }
 
     fn element(&self, index: Indices) -> (usize, usize) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ebbtide_ir::{Block, LocalId, LoopKind, Op, Par, ParFacts, Program, Sharing, Stmt, ValueId, walk};
 
-use crate::kernel::work::{Passes, Work};
+use crate::kernel::work::{TripCount, Work};
 
 /// The work of a body: loops count as often as they run, where that is known outside the parallel loop whose values are
 /// `inside`. The depth of recursion is that of nesting in the source.
@@ -19,23 +19,23 @@ pub(crate) fn work(program: &Program, inside: &BTreeSet<ValueId>, body: &Block) 
             },
             _ => 1,
         };
-        let passes = passes(program, inside, stmt);
-        total.blocks.extend(stmt.blocks().map(|block| (passes, work(program, inside, block))));
+        let trip_count = trip_count(program, inside, stmt);
+        total.blocks.extend(stmt.blocks().map(|block| (trip_count, work(program, inside, block))));
     }
     total
 }
 
 /// How often a statement runs the blocks in it, where that is known outside the parallel loop whose values are `inside`.
-pub(crate) fn passes(program: &Program, inside: &BTreeSet<ValueId>, stmt: &Stmt) -> Passes {
+pub(crate) fn trip_count(program: &Program, inside: &BTreeSet<ValueId>, stmt: &Stmt) -> TripCount {
     /// What a loop is taken to run where its bounds are data.
-    const PASSES: u64 = 32;
+    const TRIPS: u64 = 32;
     let known = |v: ValueId| program.literal(v).is_some() || !inside.contains(&v);
     match stmt {
         Stmt::Loop(l) => match l.kind {
-            LoopKind::For { from, to, .. } if known(from) && known(to) => Passes::Between(from, to),
-            _ => Passes::Guessed(PASSES),
+            LoopKind::For { from, to, .. } if known(from) && known(to) => TripCount::Between(from, to),
+            _ => TripCount::Guessed(TRIPS),
         },
-        _ => Passes::Once,
+        _ => TripCount::Once,
     }
 }
 

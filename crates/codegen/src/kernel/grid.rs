@@ -92,6 +92,8 @@ pub(crate) enum Barrier {
     GridBetween,
     /// The threads of a block.
     Block,
+    /// The threads of a block, in a loop over tiles: where one of them met a fault, the tile is the last one of its leaf.
+    BlockUnlessFault,
 }
 
 /// Whose terms are added.

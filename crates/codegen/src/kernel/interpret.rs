@@ -48,6 +48,8 @@ pub(crate) struct Iteration<'a> {
     pub deferred: Option<Ended>,
     /// Where the elements of addresses are.
     pub addresses: BTreeMap<Name, Vec<i64>>,
+    /// What is in the places of tapes that the iteration uses, by array and number.
+    pub tapes: BTreeMap<(ArrayId, u32), Bits>,
     /// Are all rows one row, so that an index behind the end of one is in the next?
     pub as_one: bool,
 }
@@ -66,8 +68,18 @@ impl<'a> Iteration<'a> {
         values: impl IntoIterator<Item = (ValueId, Bits)>,
     ) -> Iteration<'a> {
         let names = values.into_iter().map(|(v, bits)| (Name::value(v), vec![bits])).collect();
-        let addresses = BTreeMap::new();
-        Iteration { memory, names, wrapped, tail: 0, lane: 0, deferred: None, addresses, as_one: false }
+        let (addresses, tapes) = (BTreeMap::new(), BTreeMap::new());
+        Iteration {
+            memory,
+            names,
+            wrapped,
+            tail: 0,
+            lane: 0,
+            deferred: None,
+            addresses,
+            tapes,
+            as_one: false,
+        }
     }
 
     pub fn run(&mut self, body: &[Stmt]) -> Result<(), Ended> {
@@ -138,6 +150,14 @@ impl<'a> Iteration<'a> {
             }
             Stmt::RaiseDeferred => self.deferred.map_or(Ok(()), Err)?,
             Stmt::DeferFaults | Stmt::Strides(_) | Stmt::Poll => {}
+            Stmt::Push { array, place, value, .. } => {
+                let value = self.expr(value)[0];
+                self.tapes.insert((*array, *place), value);
+            }
+            Stmt::Pop { array, place, name, .. } => {
+                let value = self.tapes[&(*array, *place)];
+                self.names.insert(*name, vec![value]);
+            }
             Stmt::If { condition, then, otherwise } => {
                 let holds = self.expr(condition)[0] != 0;
                 return self.block(if holds { then } else { otherwise });

@@ -2,7 +2,8 @@
 //!
 //! An iteration of a parallel loop is a list of statements ([`stmt`]) over expressions ([`expr`]), both trees; [`verify`] says
 //! what is right, `show` prints it for people, and `interpret` is what it means, for tests. The loops around iterations are a
-//! tree of their own ([`nest`] for the threads of a CPU, [`grid`] for those of a GPU), with the intervals in which iterations are in the interior ([`interval`]). Analyses speak of
+//! tree of their own ([`nest`] for the threads of a CPU, [`grid`] for those of a GPU, [`interchange`] where a loop runs inside its parallel
+//! loops), with the intervals in which iterations are in the interior ([`interval`]). Analyses speak of
 //! indices in a smaller language ([`index_expr`]), whose meaning is in `evaluate`. What a text is for is in [`machine`].
 
 pub(crate) mod bounds_test;
@@ -11,6 +12,7 @@ pub(crate) mod evaluate;
 pub(crate) mod expr;
 pub(crate) mod grid;
 pub(crate) mod index_expr;
+pub(crate) mod interchange;
 #[cfg(test)]
 pub(crate) mod interpret;
 pub(crate) mod interval;

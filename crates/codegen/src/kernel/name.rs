@@ -33,8 +33,8 @@ pub(crate) enum Variable {
     Bound(ValueId),
     /// An element as it lies in memory.
     Loaded(usize),
-    /// How many passes of a loop around the parallel one are finished.
-    Passes(LoopId),
+    /// How many iterations of a loop around the parallel one are finished.
+    Finished(LoopId),
     /// How many terms of ordered sums an iteration notes in the table with this number.
     Terms(usize),
 }
@@ -82,7 +82,7 @@ impl fmt::Display for Name {
             Variable::Held(array) => write!(f, "h{}", array.index())?,
             Variable::Bound(v) => write!(f, "n{}", v.index())?,
             Variable::Loaded(n) => write!(f, "in{n}")?,
-            Variable::Passes(l) => write!(f, "pass{}", l.index())?,
+            Variable::Finished(l) => write!(f, "pass{}", l.index())?,
             Variable::Terms(table) => write!(f, "count{table}")?,
         }
         self.side.map_or(Ok(()), |side| write!(f, "_{side}"))

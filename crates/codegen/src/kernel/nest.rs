@@ -100,7 +100,7 @@ pub(crate) enum Over {
     /// which each thread takes a run.
     Terms,
     /// What is left of the interval of a row, so many iterations at a time as long as there are so many. It pays to print so many
-    /// of its passes as one.
+    /// of its iterations as one.
     Interior { step: usize, unrolled: usize },
     /// What is left of the interval then: fewer iterations than a vector has lanes, in one vector.
     Tail,

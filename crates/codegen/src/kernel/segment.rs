@@ -55,8 +55,8 @@ pub(crate) enum Step<'p> {
     CombineLeaves(&'p Par),
     /// Do the arrays fit a library operation? Then these steps.
     Library(&'p LibraryCall, Steps<'p>),
-    /// The operation itself.
-    Operation(&'p LibraryCall),
+    /// The operation itself; of a product that waits, each thread keeps the rows of the factors.
+    Operation(&'p LibraryCall, Product),
     /// Takes the next place of a tape, and then these steps, in which what is kept is that place.
     Push(&'p Push, Steps<'p>),
     /// The memory of an array is exchanged with a place of its tape, which is taken for it.
@@ -125,6 +125,15 @@ pub(crate) enum Whole {
     Keep(ArrayId),
     /// They get what is kept of them.
     Restore(ArrayId),
+}
+
+/// When the product of a library operation is added to its matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Product {
+    /// Where the operation stands; so are all operations that are no products.
+    AtOnce,
+    /// With others, behind a loop around it ([`Step::Settle`]).
+    Waits,
 }
 
 /// A loop around parallel loops.

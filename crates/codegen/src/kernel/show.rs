@@ -109,6 +109,12 @@ fn statement(program: &Program, stmt: &Stmt) -> String {
         Stmt::DeferFaults => "defer faults".to_string(),
         Stmt::RaiseDeferred => "raise deferred faults".to_string(),
         Stmt::Poll => "poll".to_string(),
+        Stmt::Push { array, place, of, value } => {
+            format!("push {} to place {place} of {of} of {}", at(value), program.array(*array).name)
+        }
+        Stmt::Pop { array, place, of, name, .. } => {
+            format!("{name} = pop of place {place} of {of} of {}", program.array(*array).name)
+        }
         // They have blocks, and lines of their own.
         Stmt::If { .. } | Stmt::Loop(_) => String::new(),
     }

@@ -85,6 +85,22 @@ pub(crate) enum Stmt {
     RaiseDeferred,
     /// The loop ends where the host wants the launch to end.
     Poll,
+    /// Puts a value on the tape of an array, as the element of this iteration: in one of the places that an iteration of the time
+    /// loop inside uses, by number, and so many it uses.
+    Push {
+        array: ArrayId,
+        place: u32,
+        of: u32,
+        value: Expr,
+    },
+    /// Gives a variable what is on the tape of an array as the element of this iteration.
+    Pop {
+        array: ArrayId,
+        place: u32,
+        of: u32,
+        name: Name,
+        ty: Ty,
+    },
     If {
         condition: Expr,
         then: Body,
@@ -185,7 +201,7 @@ pub(crate) struct Loop {
     pub kind: LoopKind,
     /// Must it look now and then whether the host wants the launch to end?
     pub polls: bool,
-    /// It is left after a pass in which this holds.
+    /// It is left after an iteration in which this holds.
     pub until: Option<Expr>,
     /// The locals to which it adds sums, in the order of law 8.
     pub sums: Vec<(Name, Ty)>,
@@ -242,7 +258,10 @@ impl Stmt {
     /// The expressions of the statement itself, to be changed.
     pub fn exprs_mut(&mut self) -> Vec<&mut Expr> {
         match self {
-            Stmt::Let { value, .. } | Stmt::Declare { value, .. } | Stmt::Assign { value, .. } => vec![value],
+            Stmt::Let { value, .. }
+            | Stmt::Declare { value, .. }
+            | Stmt::Assign { value, .. }
+            | Stmt::Push { value, .. } => vec![value],
             Stmt::Load { element, when, .. } => element.index_mut().iter_mut().chain(when).collect(),
             Stmt::Store { element, value, when, .. } => {
                 element.index_mut().iter_mut().chain([value]).chain(when).collect()
@@ -261,7 +280,9 @@ impl Stmt {
                 };
                 of_kind.into_iter().chain(&mut l.until).collect()
             }
-            Stmt::Strides(_) | Stmt::DeferFaults | Stmt::RaiseDeferred | Stmt::Poll => Vec::new(),
+            Stmt::Strides(_) | Stmt::DeferFaults | Stmt::RaiseDeferred | Stmt::Poll | Stmt::Pop { .. } => {
+                Vec::new()
+            }
         }
     }
 

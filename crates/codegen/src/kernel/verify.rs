@@ -147,6 +147,14 @@ impl Verifier<'_> {
             Stmt::DeferFaults => self.deferred = true,
             Stmt::RaiseDeferred => self.deferred = false,
             Stmt::Strides(_) | Stmt::Poll => {}
+            Stmt::Push { array, value, .. } => self.expect(value, Ty::One(self.program.array(*array).ty))?,
+            Stmt::Pop { array, name, ty, .. } => {
+                if !matches!(name.variable, Variable::Held(_)) {
+                    return Err(Error::Constant(*name));
+                }
+                self.expect(&Expr::Variable(*name), *ty)?;
+                same(Ty::One(self.program.array(*array).ty), *ty, &name.to_string())?;
+            }
             Stmt::If { condition, then, otherwise } => {
                 self.expect(condition, TRUTH)?;
                 self.block(then)?;
@@ -290,7 +298,7 @@ impl Verifier<'_> {
             Variable::Local(local) => Some(Ty::One(self.program.locals[local.index()].ty)),
             Variable::Held(array) => Some(Ty::One(self.program.array(array).ty)),
             Variable::Bound(_) => Some(Ty::Narrow),
-            Variable::Passes(_) | Variable::Terms(_) => Some(INDEX),
+            Variable::Finished(_) | Variable::Terms(_) => Some(INDEX),
             Variable::Mask(_)
             | Variable::Exists(_)
             | Variable::Address(_)

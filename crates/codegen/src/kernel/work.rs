@@ -7,12 +7,12 @@ use ebbtide_ir::ValueId;
 pub(crate) struct Work {
     pub own: u64,
     /// The blocks in it, and how often each of them runs.
-    pub blocks: Vec<(Passes, Work)>,
+    pub blocks: Vec<(TripCount, Work)>,
 }
 
 /// How often a block runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passes {
+pub(crate) enum TripCount {
     Once,
     /// As a guess: its bounds are data.
     Guessed(u64),
@@ -24,14 +24,14 @@ impl Work {
     /// recursion is that of nesting in the source.
     pub fn total(&self, extent: &dyn Fn(ValueId, ValueId) -> Option<f64>) -> f64 {
         /// What a loop is taken to run whose bounds nobody knows yet.
-        const PASSES: f64 = 32.0;
-        let blocks = self.blocks.iter().map(|(passes, work)| {
-            let passes = match passes {
-                Passes::Once => 1.0,
-                Passes::Guessed(passes) => *passes as f64,
-                Passes::Between(from, to) => extent(*from, *to).unwrap_or(PASSES),
+        const TRIPS: f64 = 32.0;
+        let blocks = self.blocks.iter().map(|(trips, work)| {
+            let trips = match trips {
+                TripCount::Once => 1.0,
+                TripCount::Guessed(trips) => *trips as f64,
+                TripCount::Between(from, to) => extent(*from, *to).unwrap_or(TRIPS),
             };
-            passes * work.total(extent)
+            trips * work.total(extent)
         });
         self.own as f64 + blocks.sum::<f64>()
     }

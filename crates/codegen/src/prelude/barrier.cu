@@ -16,14 +16,19 @@ static __device__ __noinline__ i32 eb_report(eb_shared *s, i32 kind, i32 access,
 EB_DO b8 eb_first() { return (threadIdx.x | blockIdx.x) == 0; }
 
 /* Does the host want the launch to end? The way to its memory is long. */
+EB_DO i32 eb_wants_end(const eb_words *said) { return *(volatile const i32 *)&said->stop; }
 EB_DO i32 eb_stopped(eb_thread *f) {
-    if (!*(volatile i32 *)&f->said->stop) return 0;
+    if (!eb_wants_end(f->said)) return 0;
     eb_fault(f, EB_STOPPED, 0, 0, 0, 0);
     return 1;
 }
 
 /* Tells the host how many passes of an outermost loop are finished. */
-EB_DO void eb_tell(eb_thread *f) { *(volatile i64 *)&f->said->done = f->pass; }
+EB_DO void eb_tell(eb_words *said, i64 pass) { *(volatile i64 *)&said->done = pass; }
+EB_DO void eb_tell(eb_thread *f) { eb_tell(f->said, f->pass); }
+
+/* What of a thread its blocks need to meet. */
+struct eb_meeting { u64 *meet; eb_shared *shared; eb_words *said; i64 pass; };
 
 /* All threads wait for each other; not zero if the launch must end. */
 #ifdef EB_BATCH
@@ -33,58 +38,83 @@ EB_DO i32 eb_barrier(eb_thread *f) {
     f->epoch++;
     return __syncthreads_or(f->bad);
 }
-#elif defined EB_CLUSTERS
-#define EB_NEAR 1
-/* The blocks are one cluster: the hardware has a barrier for them, and each can write into the others' own memory. One that met
+#else
+/* Blocks that are one cluster: the hardware has a barrier for them, and each can write into the others' own memory. One that met
    a fault says so there before it arrives. Two verdicts take turns, so that a block that is ahead does not change what another
    one is about to read. */
-EB_DO i32 *eb_verdicts() { static __shared__ i32 verdicts[2]; return verdicts; }
-EB_DO void eb_meet_cluster() {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#if __CUDA_ARCH__ >= 900
+EB_DO b8 eb_is_cluster() {
+    u32 is;
+    asm("{ .reg .pred p; mov.pred p, %%is_explicit_cluster; selp.u32 %0, 1, 0, p; }" : "=r"(is));
+    return is;
 }
-static __device__ __noinline__ void eb_condemn(i32 *verdict) {
+EB_DO i32 *eb_verdicts() { static __shared__ i32 verdicts[2]; return verdicts; }
+EB_DO void eb_cluster_barrier() {
+    asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+EB_DO void eb_condemn(i32 *verdict) {
     const u32 mine = (u32)__cvta_generic_to_shared(verdict);
     for (u32 block = 0; block < gridDim.x; block++)
         asm volatile("{ .reg .u32 theirs; mapa.shared::cluster.u32 theirs, %0, %1; st.shared::cluster.u32 [theirs], 1; }"
                      :: "r"(mine), "r"(block) : "memory");
 }
-EB_DO i32 eb_barrier(eb_thread *f) {
-    i32 *const verdict = eb_verdicts() + (f->epoch++ & 1);
-    if (f->bad) eb_condemn(verdict);
-    eb_meet_cluster();
+EB_DO i32 eb_meet_in_cluster(u32 epoch, i32 bad) {
+    i32 *const verdict = eb_verdicts() + (epoch & 1);
+    if (bad) eb_condemn(verdict);
+    eb_cluster_barrier();
     return *(volatile i32 *)verdict;
 }
 /* A block may write into another one's memory only when that one runs, and has forgotten what was there before. */
 EB_DO void eb_begin_to_meet() {
+    if (!eb_is_cluster()) return;
     if (threadIdx.x < 2) eb_verdicts()[threadIdx.x] = 0;
-    eb_meet_cluster();
+    eb_cluster_barrier();
 }
 #else
-#define EB_NEAR (gridDim.x == 1)
+EB_DO b8 eb_is_cluster() { return 0; }
+EB_DO i32 eb_meet_in_cluster(u32, i32) { return 1; }
 EB_DO void eb_begin_to_meet() {}
-/* Two counters take turns: a block that is ahead
-   counts on the other one, so that all read the same verdict. Of arrivals no more than 31 bits are compared: they are as
-   many as wanted, or fewer by at most one of each block. Now and then, while it waits for others, the first thread
-   tells the host how far it is, and looks whether the host wants an end; all learn it when they meet again. */
+#endif
+#define EB_NEAR (gridDim.x == 1 || eb_is_cluster())
+
+/* Other blocks meet in memory. Two counters take turns: a block that is ahead counts on the other one, so that all read the same
+   verdict. Of arrivals no more than 31 bits are compared: they are as many as wanted, or fewer by at most one of each block. Now
+   and then, while it waits for others, the first thread tells the host how far it is, and looks whether the host wants an end; all
+   learn it when they meet again. */
 #define EB_ARRIVALS ((1ull << 48) - 1)
 enum { EB_MEETINGS = 64 };
-EB_DO i32 eb_barrier(eb_thread *f) {
-    i32 bad = __syncthreads_or(f->bad);
-    const u32 epoch = f->epoch++;
-    if (gridDim.x == 1) return bad;
+enum { EB_ENDS = 1, EB_IS_BAD = 2 };
+EB_DO i32 eb_meet_in_memory(const eb_meeting &m, u32 epoch, i32 bad) {
+    bad = __syncthreads_or(bad);
+    i32 stopped = 0;
     if (threadIdx.x == 0) {
-        u64 *const counter = f->meet + (epoch & 1);
+        u64 *const counter = m.meet + (epoch & 1);
         const u64 arrival = bad ? (1ull << 48) + 1 : 1;
         const u32 wanted = (epoch / 2 - EB_BEGIN / 2 + 1) * gridDim.x;
         u64 seen;
         asm volatile("red.release.gpu.global.add.u64 [%0], %1;" :: "l"(counter), "l"(arrival) : "memory");
-        if (blockIdx.x == 0 && epoch % EB_MEETINGS == 0) { eb_tell(f); eb_stopped(f); }
+        if (blockIdx.x == 0 && epoch % EB_MEETINGS == 0) {
+            eb_tell(m.said, m.pass);
+            if (eb_wants_end(m.said)) { eb_report(m.shared, EB_STOPPED, 0, 0, 0, 0); stopped = EB_IS_BAD; }
+        }
         do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(counter) : "memory");
         while (((u32)seen - wanted) & (1u << 30));
         bad = seen > EB_ARRIVALS;
     }
-    return __syncthreads_or(bad);
+    return (__syncthreads_or(bad) ? EB_ENDS : 0) | stopped;
+}
+
+/* One function for all places where blocks meet, which takes few values: both ways in each place would take registers. */
+static __device__ __noinline__ i32 eb_meet(eb_meeting m, u32 epoch, i32 bad) {
+    return eb_is_cluster() ? eb_meet_in_cluster(epoch, bad) : eb_meet_in_memory(m, epoch, bad);
+}
+EB_DO i32 eb_barrier(eb_thread *f) {
+    const u32 epoch = f->epoch++;
+    if (gridDim.x == 1) return __syncthreads_or(f->bad);
+    const i32 met = eb_meet({f->meet, f->shared, f->said, f->pass}, epoch, f->bad);
+    if (met & EB_IS_BAD) f->bad = 1;
+    return met & EB_ENDS;
 }
 #endif
 

@@ -24,7 +24,7 @@ impl Emitter<'_> {
         let sharing = Sharing {
             program: self.program,
             facts: self.facts,
-            waiting: &self.waiting,
+            waiting: &self.waiting(block),
             packed: &self.packed,
             whole_arrays,
             leaves,

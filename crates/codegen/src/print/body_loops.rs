@@ -5,7 +5,7 @@ use crate::print::emitter::{Emitter, line};
 use crate::print::statements::{Context, poll};
 
 impl Emitter<'_> {
-    /// Prints a loop. One that polls looks now and then whether the host wants the launch to end, between runs of passes that
+    /// Prints a loop. One that polls looks now and then whether the host wants the launch to end, between runs of iterations that
     /// know nothing of it.
     pub fn inner_loop(&mut self, cx: Context, l: &Loop) {
         let (number, looks) = (l.number, poll(cx));

@@ -2,12 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::ArrayId;
+use ebbtide_ir::{ArrayId, Block, LoopId};
 
+use crate::analysis::deferred_products::only_added_to;
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
+use crate::transform::step::Step;
 
 impl Emitter<'_> {
+    /// By loop of a segment: the matrices that products wait for meanwhile.
+    pub fn waiting(&self, block: &Block) -> BTreeMap<LoopId, BTreeSet<ArrayId>> {
+        match self.forms.leaves_out(Step::DeferredProducts) {
+            true => BTreeMap::new(),
+            false => only_added_to(self.program, block),
+        }
+    }
+
     /// Declares the rows that wait to be multiplied into each of these matrices.
     pub fn waiting_rows(&mut self, matrices: &BTreeSet<ArrayId>) {
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();

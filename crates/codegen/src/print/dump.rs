@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use ebbtide_ir::{Block, Facts, Loop, Par, Program, Stmt, ValueId, walk};
 
 use crate::analysis::assertions::{Around, assertions};
-use crate::analysis::boundary_conditions::usual_conditions;
+use crate::analysis::boundary_conditions::conditions_far_from_boundaries;
 use crate::analysis::bounds_proof::Prover;
 use crate::analysis::interchange::interchange;
 use crate::analysis::interior::{Decide, Interior, interior};
@@ -48,7 +48,7 @@ fn decisions(program: &Program, facts: &Facts, block: &Block, machine: (Family, 
 
 fn time_loop(program: &Program, facts: &Facts, l: &Loop) -> String {
     let where_it_runs = match interchange(program, facts, l) {
-        Ok(plan) => match plan.passes_as_one(l) {
+        Ok(plan) => match plan.iterations_as_one(l) {
             1 => "inside its parallel loops, unless the segment yields".to_string(),
             n => format!("inside its parallel loops, {n} iterations as one, unless the segment yields"),
         },
@@ -83,11 +83,11 @@ fn parallel_loop(
         show_interior(&mut text, program, &interior(program, par, &inside, Decide::RowsToo));
     }
     if family == Family::Cuda {
-        let usual = usual_conditions(program, &inside, par);
-        let usual: Vec<String> =
-            usual.iter().map(|(v, holds)| format!("v{} is {holds}", v.index())).collect();
-        if proof.is_some() && !usual.is_empty() {
-            let _ = writeln!(text, "  a text of its own where {}", usual.join(", "));
+        let decided = conditions_far_from_boundaries(program, &inside, par);
+        let decided: Vec<String> =
+            decided.iter().map(|(v, holds)| format!("v{} is {holds}", v.index())).collect();
+        if proof.is_some() && !decided.is_empty() {
+            let _ = writeln!(text, "  a text of its own where {}", decided.join(", "));
         }
         let _ = writeln!(text, "  rows at once: {}", rows_together(program, par));
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Facts, Function, LibraryCall, LoopId, Op, ParId, Program, Requirement, Site, Type, ValueId,
+    ArrayId, Facts, Function, LibraryCall, Op, ParId, Program, Requirement, Site, Type, ValueId,
 };
 use ebbtide_math::c::{Item, Shape};
 use ebbtide_math::{Format, Kernel};
@@ -15,6 +15,7 @@ use crate::kernel::name::Name;
 use crate::print::c_types::{c_literal, format};
 use crate::print::entry::Entry;
 use crate::transform::forms::Forms;
+use crate::transform::pipeline;
 use crate::unit::{Access, Position, Unit};
 
 /// The text being printed.
@@ -57,10 +58,6 @@ pub(crate) struct Emitter<'p> {
     pub products: BTreeSet<&'static str>,
     /// The tapes that are packed; on a CPU.
     pub packed: PackedTapes,
-    /// By loop of the segment being printed: the matrices that products wait for meanwhile.
-    pub waiting: BTreeMap<LoopId, BTreeSet<ArrayId>>,
-    /// Those of the loops around what is being printed.
-    pub deferring: BTreeSet<ArrayId>,
     /// The most matrices of one segment that products wait for, by type.
     pub waiting_places: BTreeMap<&'static str, usize>,
     /// Functions that rare code calls, with their number of arguments.
@@ -98,6 +95,10 @@ pub(crate) use line;
 
 impl<'p> Emitter<'p> {
     pub fn of(program: &'p Program, facts: &'p Facts, family: Family, target: Target) -> Emitter<'p> {
+        let steps = match family {
+            Family::C => pipeline::C,
+            Family::Cuda => pipeline::CUDA,
+        };
         Emitter {
             program,
             facts,
@@ -108,7 +109,7 @@ impl<'p> Emitter<'p> {
             positions: Vec::new(),
             requirements: Vec::new(),
             items: BTreeSet::new(),
-            forms: Forms::of(program, facts),
+            forms: Forms::of(program, facts, steps),
             inside: BTreeSet::new(),
             yields: false,
             reductions: 0,
@@ -122,8 +123,6 @@ impl<'p> Emitter<'p> {
             others: BTreeSet::new(),
             products: BTreeSet::new(),
             packed: PackedTapes::default(),
-            waiting: BTreeMap::new(),
-            deferring: BTreeSet::new(),
             waiting_places: BTreeMap::new(),
             called: BTreeSet::new(),
             mappings: Vec::new(),

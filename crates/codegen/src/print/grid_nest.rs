@@ -126,6 +126,7 @@ impl Emitter<'_> {
                 line!(self, "fault{exit}: eb_out_of_bounds(f, oops, oops_index, oops_extent);");
             }
             Node::Barrier(Barrier::Block) => line!(self, "__syncthreads();"),
+            Node::Barrier(Barrier::BlockUnlessFault) => line!(self, "if (__syncthreads_or(f->bad)) break;"),
             Node::Barrier(Barrier::Grid) => self.barrier(),
             Node::Barrier(Barrier::GridBetween) => {
                 if let Some(For { over: Over::CountedBatches, .. }) = at.around {
@@ -350,7 +351,7 @@ impl Emitter<'_> {
         line!(self, "{every}");
         self.leaf();
         if l.kind == Kind::Blocks {
-            line!(self, "const i64 width = right - left, all = (end - first) * width;");
+            line!(self, "const i64 width = right - left, all = eb_times(end - first, width);");
         }
         for (k, (how, s)) in reductions.iter().enumerate() {
             let ty = self.program.array(s.array).ty;

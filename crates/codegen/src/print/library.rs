@@ -2,7 +2,7 @@
 
 use ebbtide_ir::{ArrayId, Assign, Bound, Layout, LibraryCall, LibraryOp, Way};
 
-use crate::kernel::segment::Step;
+use crate::kernel::segment::{Product, Step};
 use crate::print::c_types::{c_type, to_bits};
 use crate::print::emitter::{Emitter, line};
 
@@ -22,10 +22,10 @@ impl Emitter<'_> {
     }
 
     /// Prints the operation itself.
-    pub fn library_operation(&mut self, call: &LibraryCall) {
+    pub fn library_operation(&mut self, call: &LibraryCall, product: Product) {
         match (call.op, call.reads.as_slice(), call.writes.as_slice()) {
             (LibraryOp::Matmul { left, right, into }, &[a, b], &[c]) => {
-                self.matmul((a, left), (b, right), c, into)
+                self.matmul((a, left), (b, right), (c, into), product)
             }
             (LibraryOp::Scan { way, into }, &[x], &[out]) => self.scan(x, out, way, into),
             (LibraryOp::Compact, &[flags], &[out, count]) => self.compact(flags, out, count),
@@ -75,7 +75,13 @@ impl Emitter<'_> {
         }
     }
 
-    fn matmul(&mut self, a: (ArrayId, Layout), b: (ArrayId, Layout), c: ArrayId, into: Assign) {
+    fn matmul(
+        &mut self,
+        a: (ArrayId, Layout),
+        b: (ArrayId, Layout),
+        (c, into): (ArrayId, Assign),
+        product: Product,
+    ) {
         let ty = self.program.array(c).ty;
         self.products.insert(c_type(ty));
         let matrix = |(array, layout): (ArrayId, Layout)| {
@@ -90,7 +96,7 @@ impl Emitter<'_> {
         let fresh = i32::from(into == Assign::Replace);
         let [left, right, out] = [a, b, (c, Layout::Plain)].map(matrix);
         line!(self, "const eb_matrix_{t} left = {left}, right = {right}, out = {out};");
-        if self.deferring.contains(&c) {
+        if product == Product::Waits {
             let c = c.index();
             line!(self, "eb_defer_{t}(f, &r{c}, left, right, out, {rows}, {columns}, {terms});");
         } else {

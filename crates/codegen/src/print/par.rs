@@ -10,7 +10,7 @@ use crate::kernel::bounds_test::Test;
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
 use crate::kernel::segment::{Barrier, Step};
-use crate::kernel::work::{Passes, Work};
+use crate::kernel::work::{TripCount, Work};
 use crate::print::c_types::{c_type, neutral, to_bits};
 use crate::print::emitter::{Emitter, line};
 use crate::transform::loop_nest::ParallelLoop;
@@ -18,15 +18,15 @@ use crate::transform::loop_nest::ParallelLoop;
 impl Emitter<'_> {
     /// How much a block computes, as a C expression. The depth of recursion is that of nesting in the source.
     pub fn work_text(&self, work: &Work) -> String {
-        let blocks = work.blocks.iter().map(|(passes, work)| {
-            let passes = match passes {
-                Passes::Once => "1.0".to_string(),
-                Passes::Guessed(passes) => format!("{passes}.0"),
-                Passes::Between(from, to) => {
+        let blocks = work.blocks.iter().map(|(trips, work)| {
+            let trips = match trips {
+                TripCount::Once => "1.0".to_string(),
+                TripCount::Guessed(trips) => format!("{trips}.0"),
+                TripCount::Between(from, to) => {
                     format!("(f64)eb_max({} - {}, 0)", self.value(*to), self.value(*from))
                 }
             };
-            format!("{passes} * ({})", self.work_text(work))
+            format!("{trips} * ({})", self.work_text(work))
         });
         [format!("{}.0", work.own)].into_iter().chain(blocks).collect::<Vec<_>>().join(" + ")
     }

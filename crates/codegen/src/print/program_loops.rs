@@ -30,21 +30,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// Prints a loop whose passes all threads run one after the other.
-    pub fn passes_outside(&mut self, l: &TimeLoop) {
-        let waiting = self.waiting.get(&l.source.id).cloned().unwrap_or_default();
-        self.deferring.extend(&waiting);
-        self.passes(l);
-        self.deferring.retain(|c| !waiting.contains(c));
-    }
-
-    fn passes(&mut self, of: &TimeLoop) {
+    /// Prints a loop whose iterations all threads run one after the other.
+    pub fn program_loop(&mut self, of: &TimeLoop) {
         let l = of.source;
-        let pass = format!("pass{}", l.id.index());
+        let counter = format!("pass{}", l.id.index());
         if let LoopKind::For { from, to, .. } = l.kind {
             self.check_bounds(&[from, to]);
         }
-        line!(self, "{pass} = 0;");
+        line!(self, "{counter} = 0;");
         match &l.kind {
             LoopKind::For { var, from, to } => {
                 let (mut from, mut to) = (self.value(*from), self.value(*to));
@@ -56,47 +49,47 @@ impl Emitter<'_> {
                 }
                 line!(
                     self,
-                    "for (; {from} + {pass} < {to}; {pass}++) {{ v{} = {from} + {pass};",
+                    "for (; {from} + {counter} < {to}; {counter}++) {{ v{} = {from} + {counter};",
                     var.index()
                 );
             }
             LoopKind::While { condition, .. } => {
-                line!(self, "for (;; {pass}++) {{");
+                line!(self, "for (;; {counter}++) {{");
                 self.steps(&of.head);
                 line!(self, "if (!{}) break;", self.value(*condition));
             }
-            LoopKind::Forever => line!(self, "for (;; {pass}++) {{"),
+            LoopKind::Forever => line!(self, "for (;; {counter}++) {{"),
         }
         if self.outer_loops == 0 {
             match self.family {
-                Family::C => line!(self, "if (f->thread == 0) eb_tell(f, {pass});"),
+                Family::C => line!(self, "if (f->thread == 0) eb_tell(f, {counter});"),
                 // The host is told where the first thread looks what it wants.
-                Family::Cuda => line!(self, "f->pass = {pass};"),
+                Family::Cuda => line!(self, "f->pass = {counter};"),
             }
         }
-        // Blocks that meet in every pass look there whether the host wants an end.
+        // Blocks that meet in every iteration look there whether the host wants an end.
         let only = match self.family == Family::Cuda && of.meets() {
             true => "if (EB_NEAR) ",
             false => "",
         };
         match self.family == Family::Cuda && self.outer_loops == 0 && !has_loops(&l.body) {
-            // It counts its passes itself.
-            true => line!(self, "{only}if (eb_pause_after(f, (u32){pass} + 1)) goto leave;"),
+            // It counts its iterations itself.
+            true => line!(self, "{only}if (eb_pause_after(f, (u32){counter} + 1)) goto leave;"),
             false => line!(self, "{only}if (eb_pause(f)) goto leave;"),
         }
         self.outer_loops += 1;
         self.steps(&of.body);
         self.outer_loops -= 1;
         if let Some(until) = l.until {
-            line!(self, "if ({}) {{ {pass}++; break; }}", self.value(until));
+            line!(self, "if ({}) {{ {counter}++; break; }}", self.value(until));
         }
         line!(self, "}}");
         if self.outer_loops == 0 {
-            self.tell(&pass);
+            self.tell(&counter);
         }
     }
 
-    /// Tells the host how many passes of an outermost loop there were.
+    /// Tells the host how many iterations of an outermost loop are finished.
     pub fn tell(&mut self, passes: &str) {
         match self.family {
             Family::C => line!(self, "if (f->thread == 0) eb_tell(f, {passes});"),

@@ -3,7 +3,7 @@
 //! Every thread computes program-level scalars for itself; thread 0 alone writes elements, between barriers. All
 //! scalars are variables of the whole function, so that a resumed run can jump to its region.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ebbtide_ir::{
     After, ArrayId, Binary, Block, Combine, Entered, Indices, LocalId, LoopKind, Op, Push, Site, Stmt, Store,
@@ -11,7 +11,6 @@ use ebbtide_ir::{
 };
 
 use crate::analysis::assertions::assertions;
-use crate::analysis::deferred_products::only_added_to;
 use crate::analysis::names::{Names, regions, taped, written};
 use crate::analysis::thread_ownership::OnEntry;
 use crate::kernel::machine::Family;
@@ -19,7 +18,6 @@ use crate::kernel::name::{Name, Ty};
 use crate::kernel::segment::{By, Step};
 use crate::print::c_types::{c_type, from_bits, to_bits};
 use crate::print::emitter::{Emitter, line};
-use crate::transform::step::Step as Optional;
 
 impl Emitter<'_> {
     /// Prints the function of one segment.
@@ -33,11 +31,7 @@ impl Emitter<'_> {
             .flat_map(|(_, block)| Names::of(program, block).used)
             .collect();
         self.forms.assertions = assertions(program, block);
-        self.waiting = match self.family {
-            Family::C if !self.forms.leaves_out(Optional::DeferredProducts) => only_added_to(program, block),
-            _ => BTreeMap::new(),
-        };
-        let waiting: BTreeSet<ArrayId> = self.waiting.values().flatten().copied().collect();
+        let waiting: BTreeSet<ArrayId> = self.waiting(block).into_values().flatten().collect();
         let at_any_label = program.entered == Entered::AtAnyLabel;
         let yields = regions(block).iter().any(|r| r.flag.is_some() || at_any_label);
         self.yields = yields;
@@ -51,6 +45,40 @@ impl Emitter<'_> {
                 self.enter_kernel(k, width, &taped);
             }
         }
+        let packed = self.open_packed_tapes(&taped);
+        self.variables(block, &names, &waiting);
+        let steps = self.steps_of(block);
+        let (statements, ()) = self.apart(|text| text.steps(&steps));
+        // What the statements want to be computed on entry is known when they are printed.
+        let (mut computed, shared) = std::mem::take(&mut self.entry).text();
+        let unlike = std::mem::take(&mut self.unlike);
+        if !unlike.is_empty() {
+            computed.push_str(&format!("const i32 unlike = eb_kept({});\n", unlike.join(" || ")));
+        }
+        if shared {
+            // What the first thread of a block wrote, all read.
+            computed.push_str("__syncthreads();\n");
+        }
+        self.out.push_str(&computed);
+        if yields {
+            self.jump_to_region(block, &names);
+        }
+        self.out.push_str(&statements);
+        line!(self, "leave: ;");
+        waiting.iter().for_each(|c| self.settle(*c));
+        if self.family == Family::Cuda {
+            self.leave_kernel(&taped);
+        }
+        for (g, a) in packed {
+            line!(self, "f->depth[{}] = strip{g}.before + n{g};", a.index());
+        }
+        self.hand_back(block, &names, &elsewhere);
+    }
+
+    /// Declares the variables of a segment, which a resumed run may find in the middle of it: arrays and their extents, values,
+    /// locals, the counters of loops.
+    fn variables(&mut self, block: &Block, names: &Names, waiting: &BTreeSet<ArrayId>) {
+        let program = self.program;
         let row = program.extents_per_array();
         for a in &names.arrays {
             let decl = program.array(*a);
@@ -60,8 +88,7 @@ impl Emitter<'_> {
                 line!(self, "const i64 d{i}_{d} = {}[{}];", self.extents(), row * i + d);
             }
         }
-        let packed = self.open_packed_tapes(&taped);
-        self.waiting_rows(&waiting);
+        self.waiting_rows(waiting);
         for v in &names.used {
             let ty = program.ty(*v);
             line!(self, "const {} v{} = {};", c_type(ty), v.index(), from_bits(ty, &self.handed_in(*v)));
@@ -95,41 +122,21 @@ impl Emitter<'_> {
         walk_program_level(block, &mut |stmt| {
             if let Stmt::Loop(l) = stmt {
                 line!(self, "i64 pass{0} = 0;", l.id.index());
-                if yields && matches!(l.kind, LoopKind::For { .. }) {
+                if self.yields && matches!(l.kind, LoopKind::For { .. }) {
                     line!(self, "i64 from{0} = 0, to{0} = 0;", l.id.index());
                 }
             }
         });
-        let steps = self.steps_of(block);
-        let (statements, ()) = self.apart(|text| text.steps(&steps));
-        // What the statements want to be computed on entry is known when they are printed.
-        let (mut computed, shared) = std::mem::take(&mut self.entry).text();
-        let unlike = std::mem::take(&mut self.unlike);
-        if !unlike.is_empty() {
-            computed.push_str(&format!("const i32 unlike = eb_kept({});\n", unlike.join(" || ")));
-        }
-        if shared {
-            // What the first thread of a block wrote, all read.
-            computed.push_str("__syncthreads();\n");
-        }
-        self.out.push_str(&computed);
-        if yields {
-            self.jump_to_region(block, &names);
-        }
-        self.out.push_str(&statements);
-        line!(self, "leave: ;");
-        waiting.iter().for_each(|c| self.settle(*c));
-        if self.family == Family::Cuda {
-            self.leave_kernel(&taped);
-        }
+    }
+
+    /// Hands back to the frame what others use of a segment: where arrays are, values that stand elsewhere, locals, how far loops are.
+    fn hand_back(&mut self, block: &Block, names: &Names, elsewhere: &BTreeSet<ValueId>) {
+        let (program, yields) = (self.program, self.yields);
         for a in &names.arrays {
             line!(self, "f->data[{0}] = a{0};", a.index());
         }
-        for (g, a) in packed {
-            line!(self, "f->depth[{}] = strip{g}.before + n{g};", a.index());
-        }
         if self.family == Family::C {
-            if yields || !names.locals.is_empty() {
+            if self.yields || !names.locals.is_empty() {
                 // Thread 0 writes the tables: all have read them by then.
                 line!(self, "eb_barrier(f);");
             }
@@ -249,11 +256,11 @@ impl Emitter<'_> {
                 self.steps(otherwise);
                 line!(self, "}}");
             }
-            Step::Loop(l) => self.passes_outside(l),
+            Step::Loop(l) => self.program_loop(l),
             Step::Interchanged(l, steps) => self.interchanged(l, steps),
             Step::Par(par, steps) => self.par(par, steps),
             Step::Library(call, steps) => self.library(call, steps),
-            Step::Operation(call) => self.library_operation(call),
+            Step::Operation(call, product) => self.library_operation(call, *product),
             Step::Push(push, steps) => match self.family {
                 Family::C => self.push(push, steps),
                 Family::Cuda => self.kernel_push(push, steps),
@@ -437,7 +444,7 @@ impl Emitter<'_> {
         }
         let mut differ = differ.join(" || ");
         if self.family == Family::Cuda {
-            // Extents do not change: where all pairs are alike on entry, that is all there is to know in a pass.
+            // Extents do not change: where all pairs are alike on entry, that is all there is to know in an iteration.
             if !self.unlike.contains(&differ) {
                 self.unlike.push(differ.clone());
             }

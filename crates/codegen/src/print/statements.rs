@@ -132,6 +132,13 @@ impl Emitter<'_> {
                     line!(self, "{}", poll(cx));
                 }
             }
+            Stmt::Push { array, place, of, value } => {
+                let value = self.expr(value, cx.pace);
+                line!(self, "q{}.push({}, {value});", array.index(), place_ahead(*place, *of));
+            }
+            Stmt::Pop { array, place, of, name, .. } => {
+                line!(self, "{name} = q{}.pop({});", array.index(), place_ahead(*place, *of));
+            }
             Stmt::If { condition, then, otherwise } => {
                 let condition = self.expr(condition, cx.pace);
                 line!(self, "if ({condition}) {{");
@@ -364,6 +371,14 @@ pub(crate) fn poll(cx: Context) -> String {
         Team::Lanes => "__any_sync(team, eb_stopped(f))",
     };
     format!("if ({stopped}) goto exit{};", cx.exit)
+}
+
+/// Which of the places of a tape that are at hand a push or pop uses (`print::interchanged`).
+fn place_ahead(place: u32, of: u32) -> String {
+    match of {
+        1 => "nth".to_string(),
+        of => format!("{of} * nth + {place}"),
+    }
 }
 
 /// The place of an element in memory, last dimension fastest; `as_type` stands before extents.

@@ -6,7 +6,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ebbtide_ir::{
@@ -14,16 +13,18 @@ use ebbtide_ir::{
 };
 use expect_test::{Expect, expect};
 
+use crate::analysis::boundary_conditions::FarFromBoundaries;
 use crate::analysis::bounds_proof::Prover;
-use crate::analysis::names::{sharing, values_inside};
+use crate::analysis::names::values_inside;
+use crate::analysis::narrow_index::Narrow;
 use crate::kernel::expr::Expr;
-use crate::kernel::name::{Fresh, Name, Ty};
+use crate::kernel::name::{Name, Ty};
 use crate::kernel::stmt::{Body, Element, Loop, LoopKind, Stmt};
 use crate::print::operation::sign;
-use crate::transform::checks::without_checks;
-use crate::transform::lower::{Lowering, Shared, Team, operation};
-use crate::transform::predicate::predicate;
-use crate::transform::sink_stores::sink_stores;
+use crate::transform::forms::{Forms, Iterations, Proved};
+use crate::transform::lower::{Shared, Team, operation};
+use crate::transform::sides::PerSide;
+use crate::transform::step::Step;
 
 /// Threads of a workgroup.
 const THREADS: usize = 64;
@@ -54,28 +55,24 @@ fn wgsl(program: &Program) -> String {
         }
     }
     domain(program, par, &mut text);
-    block(program, &steps(program, par), &mut text);
+    block(program, &iteration(program, par), &mut text);
     text.push_str("}\n");
     text
 }
 
 /// The steps of the target, in order.
-fn steps(program: &Program, par: &Par) -> Body {
-    let (inside, mut fresh, shared) = (values_inside(par), Fresh::default(), Shared::default());
+const WGSL: &[Step] = &[Step::Lower, Step::WithoutChecks, Step::Predicate, Step::SinkStores];
+
+/// An iteration, in the form that these steps make of it.
+fn iteration(program: &Program, par: &Par) -> Body {
+    let (inside, shared) = (values_inside(par), Shared::default());
     let facts = verify(program).unwrap();
     let proof =
         Prover { program, facts: &facts, inside: &inside }.proof(par).expect("the sketch has no checks");
-    let lowering = Lowering {
-        program,
-        exact: &proof.exact,
-        sharing: &sharing(&facts, par),
-        shared: &shared,
-        team: Team::Alone,
-        assertions: &BTreeMap::new(),
-    };
-    let body = without_checks(lowering.body(&par.body, &mut fresh));
-    let body = predicate(body, &mut fresh);
-    sink_stores(vec![body], &mut fresh)
+    let it = Iterations { par, shared: &shared, team: Team::Alone };
+    let proved = Proved { exact: &proof.exact, narrow: &Narrow::default() };
+    let mut forms = Forms::of(program, &facts, WGSL);
+    forms.proved_form(&it, proved, (&PerSide::default(), 1), &FarFromBoundaries::new())
 }
 
 /// The variables of the iteration that a thread takes, if there is one for it.

@@ -1,5 +1,5 @@
 //! The forms of an iteration. Input: a parallel loop and what analyses say of it; output: the body of an iteration in one form,
-//! made from the program by a list of steps.
+//! made from the program by some of the steps of its target, in the order of its list (`transform::pipeline`).
 //!
 //! A body is verified after each step in debug builds, and shown where `EBBTIDE_DUMP=kernel` asks for it. Which forms a loop has,
 //! and which iterations run in which, the targets decide.
@@ -11,13 +11,16 @@ use ebbtide_ir::{ArrayId, Block, Facts, Par, Program, Type, ValueId};
 
 use crate::analysis::address_reuse::always_touched;
 use crate::analysis::assertions::Around;
-use crate::analysis::boundary_conditions::{FarFromBoundaries, statements_of, usual_conditions};
+use crate::analysis::boundary_conditions::{
+    FarFromBoundaries, conditions_far_from_boundaries, statements_of,
+};
 use crate::analysis::grid_form::Terms;
 use crate::analysis::interior::Interior;
 use crate::analysis::names::{reductions, sharing, values_inside};
 use crate::analysis::narrow_index::Narrow;
 use crate::analysis::vectors::side_by_side;
 use crate::kernel::grid::{self, Grid};
+use crate::kernel::interchange::{self, Interchanged};
 use crate::kernel::interval::{Interval, Narrowing, Rows};
 use crate::kernel::name::{Fresh, Name};
 use crate::kernel::nest::{self, Nest};
@@ -70,8 +73,12 @@ pub(crate) struct Forms<'p> {
     program: &'p Program,
     facts: &'p Facts,
     pub fresh: Fresh,
-    /// The steps that are left out.
+    /// The steps of the target, in order.
+    steps: &'static [Step],
+    /// Those of them that are left out.
     left_out: BTreeSet<Step>,
+    /// The last step of the body that is being made.
+    reached: Step,
     /// Are bodies shown after each step?
     shows: bool,
     /// The loops around each assertion of the segment.
@@ -79,15 +86,17 @@ pub(crate) struct Forms<'p> {
 }
 
 impl<'p> Forms<'p> {
-    /// The forms of a program's iterations; `EBBTIDE_WITHOUT` names steps that are left out.
-    pub fn of(program: &'p Program, facts: &'p Facts) -> Forms<'p> {
+    /// The forms of a program's iterations for a target with these steps; `EBBTIDE_WITHOUT` names those that are left out.
+    pub fn of(program: &'p Program, facts: &'p Facts, steps: &'static [Step]) -> Forms<'p> {
         let left_out =
             std::env::var("EBBTIDE_WITHOUT").map_or(BTreeSet::new(), |names| Step::left_out(&names));
         Forms {
             program,
             facts,
             fresh: Fresh::default(),
+            steps,
             left_out,
+            reached: Step::Lower,
             shows: is_wanted(),
             assertions: BTreeMap::new(),
         }
@@ -95,9 +104,17 @@ impl<'p> Forms<'p> {
 }
 
 impl Forms<'_> {
-    /// Is a step left out?
+    /// Is a step left out, or none of this target?
     pub fn leaves_out(&self, step: Step) -> bool {
-        self.left_out.contains(&step)
+        !self.steps.contains(&step) || self.left_out.contains(&step)
+    }
+
+    /// A body goes through the steps of its target in their order. Some steps make several bodies of one.
+    fn comes_to(&mut self, step: Step) {
+        let place = |step: Step| self.steps.iter().position(|other| *other == step);
+        let begins = matches!(step, Step::Lower | Step::Vectorise | Step::Sides);
+        debug_assert!(begins || place(self.reached) < place(step), "{step:?} after {:?}", self.reached);
+        self.reached = step;
     }
 
     /// What iterations on a grid may do with terms.
@@ -115,9 +132,10 @@ impl Forms<'_> {
 
     /// Makes a step: the body after it, or the same where the step is left out.
     fn step(&mut self, step: Step, body: Body, make: impl FnOnce(Body, &mut Fresh) -> Body) -> Body {
-        if self.left_out.contains(&step) {
+        if self.leaves_out(step) {
             return body;
         }
+        self.comes_to(step);
         let body = make(body, &mut self.fresh);
         self.after(step, &body);
         body
@@ -150,6 +168,15 @@ impl Forms<'_> {
         debug_assert_eq!(grid::verify::verify(grid), Ok(()), "{}", grid::show::show(self.program, grid));
         if self.shows {
             eprintln!("// the loops around iterations:\n{}", grid::show::show(self.program, grid));
+        }
+    }
+
+    /// Looks at a loop inside its parallel loops.
+    pub fn made_interchanged(&self, tree: &Interchanged) {
+        let shown = || interchange::show::show(self.program, tree);
+        debug_assert_eq!(interchange::verify::verify(self.program, tree), Ok(()), "{}", shown());
+        if self.shows {
+            eprintln!("// loop {} inside its parallel loops:\n{}", tree.source.id.index(), shown());
         }
     }
 
@@ -212,7 +239,7 @@ impl Forms<'_> {
         2 * checked >= all.max(1)
     }
 
-    /// One iteration of the interior, with what is the same in all passes of a loop before the loop.
+    /// One iteration of the interior, with what is the same in all iterations of a loop before the loop.
     pub fn hoisted(&mut self, it: &Iterations, interior: &Interior) -> Body {
         let (program, body) = (self.program, self.of_interior(it, interior));
         self.step(Step::HoistInvariants, body, |body, _| {
@@ -229,7 +256,7 @@ impl Forms<'_> {
         (element, lanes): (Type, usize),
     ) -> Option<InVectors> {
         let (program, facts, par) = (self.program, self.facts, it.par);
-        if self.left_out.contains(&Step::Vectorise) {
+        if self.leaves_out(Step::Vectorise) {
             return None;
         }
         let innermost = innermost(par);
@@ -242,9 +269,10 @@ impl Forms<'_> {
         let (jammed, tail) = match (sums, &whole[..]) {
             (false, [whole]) => {
                 let sides = side_by_side((program, facts), par, interior, element);
-                let jammed = sides.filter(|_| !self.left_out.contains(&Step::Jam)).map(|sides| {
+                let jammed = sides.filter(|_| !self.leaves_out(Step::Jam)).map(|sides| {
                     let varying = &interior.varying;
                     let own = PerSide { values: varying.values.clone(), locals: varying.locals.clone() };
+                    self.comes_to(Step::Jam);
                     let body = jam(whole.clone(), &own, sides);
                     self.after(Step::Jam, &body);
                     (sides, body)
@@ -257,6 +285,7 @@ impl Forms<'_> {
     }
 
     fn in_vector(&mut self, body: &Body, form: Vectors) -> Option<Body> {
+        self.comes_to(Step::Vectorise);
         let body = vectorise(body, form, &mut self.fresh)?;
         self.after(Step::Vectorise, &body);
         Some(body)
@@ -290,10 +319,10 @@ impl Forms<'_> {
     }
 
     /// What conditions are far from boundaries, where they tell boundaries.
-    pub fn usual(&self, par: &Par) -> FarFromBoundaries {
-        match self.left_out.contains(&Step::Specialise) {
+    pub fn far_from_boundaries(&self, par: &Par) -> FarFromBoundaries {
+        match self.leaves_out(Step::Specialise) {
             true => FarFromBoundaries::new(),
-            false => usual_conditions(self.program, &values_inside(par), par),
+            false => conditions_far_from_boundaries(self.program, &values_inside(par), par),
         }
     }
 
@@ -302,11 +331,11 @@ impl Forms<'_> {
         &mut self,
         it: &Iterations,
         proved: Proved,
-        usual: &FarFromBoundaries,
+        decided: &FarFromBoundaries,
         (own, side): (&PerSide, usize),
     ) -> Body {
         let (program, inside) = (self.program, values_inside(it.par));
-        let body = self.lowered(it, &statements_of(program, &inside, it.par, usual), proved.exact);
+        let body = self.lowered(it, &statements_of(program, &inside, it.par, decided), proved.exact);
         let body =
             self.step(Step::NarrowIndex, body, |body, _| narrow_index(body, program, proved.narrow, &inside));
         self.step(Step::Sides, body, |body, _| of_side(body, own, side))
@@ -318,17 +347,17 @@ impl Forms<'_> {
         it: &Iterations,
         proved: Proved,
         (own, sides): (&PerSide, usize),
-        usual: &FarFromBoundaries,
+        decided: &FarFromBoundaries,
     ) -> Body {
         let (program, facts, inside) = (self.program, self.facts, values_inside(it.par));
-        let touched = match self.left_out.contains(&Step::AddressReuse) {
+        let touched = match self.leaves_out(Step::AddressReuse) {
             true => Vec::new(),
-            false => always_touched(program, usual, &it.par.body),
+            false => always_touched(program, decided, &it.par.body),
         };
         let (mut body, near) = addresses((program, facts), it.par, &touched, (own, sides), &mut self.fresh);
         let one = self.lowered(it, &it.par.body, proved.exact);
         let one = self.step(Step::WithoutChecks, one, |one, _| without_checks(one));
-        let one = self.step(Step::Specialise, one, |one, _| specialise(one, usual));
+        let one = self.step(Step::Specialise, one, |one, _| specialise(one, decided));
         let one =
             self.step(Step::NarrowIndex, one, |one, _| narrow_index(one, program, proved.narrow, &inside));
         let mut each = Vec::new();
@@ -337,7 +366,7 @@ impl Forms<'_> {
             let one = self.step(Step::Predicate, one, predicate);
             each.push(reuse_addresses(one, facts, &near, side));
         }
-        match self.left_out.contains(&Step::SinkStores) {
+        match self.leaves_out(Step::SinkStores) {
             true => body.extend(each.into_iter().flatten()),
             false => body.extend(sink_stores(each, &mut self.fresh)),
         }

@@ -188,7 +188,9 @@ impl Making<'_, '_, '_> {
         // Terms of the tile before are added until then.
         let mut of_tile = vec![Node::Barrier(Barrier::Block)];
         of_tile.extend(loops);
-        of_tile.extend([Node::Label(self.exit), Node::Barrier(Barrier::Block), Node::AddTerms(Added::All)]);
+        // A range may be too long to go through where its first iterations meet a fault.
+        let meet = Node::Barrier(Barrier::BlockUnlessFault);
+        of_tile.extend([Node::Label(self.exit), meet, Node::AddTerms(Added::All)]);
         let tiles = all(Kind::Seq, Over::Tiles(tile), of_tile);
         vec![all(Kind::Blocks, Over::LeavesInTiles(tile), vec![tiles, Node::EndLeaf])]
     }
@@ -293,22 +295,22 @@ impl Making<'_, '_, '_> {
     /// iterations far from them, in which the conditions are decided.
     fn unchecked(&mut self, proved: Proved, sides: usize) -> Vec<Node> {
         let (it, par) = (self.it, self.it.par);
-        let usual = self.forms.usual(par);
+        let decided = self.forms.far_from_boundaries(par);
         let own = match sides {
             1 => PerSide::default(),
             _ => all_values(par).into(),
         };
         let any = self.forms.proved_form(&it, proved, (&own, sides), &FarFromBoundaries::new());
         let any = vec![run(Often::Often, any)];
-        if usual.is_empty() {
+        if decided.is_empty() {
             return any;
         }
         let conditions =
-            (0..sides).map(|side| self.forms.conditions(&it, proved, &usual, (&own, side))).collect();
+            (0..sides).map(|side| self.forms.conditions(&it, proved, &decided, (&own, side))).collect();
         let name = |v: ValueId, side| own.name(Name::value(v), side);
-        let of_side = |side| usual.iter().map(move |(v, holds)| (*v, side, *holds));
+        let of_side = |side| decided.iter().map(move |(v, holds)| (*v, side, *holds));
         let are = (0..sides).flat_map(of_side).map(|(v, side, holds)| (name(v, side), holds)).collect();
-        let far = self.forms.proved_form(&it, proved, (&own, sides), &usual);
+        let far = self.forms.proved_form(&it, proved, (&own, sides), &decided);
         vec![either(When::WarpFar { conditions, are }, vec![run(Often::Often, far)], any)]
     }
 }

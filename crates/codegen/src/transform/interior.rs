@@ -126,7 +126,7 @@ impl InInterior<'_> {
     }
 }
 
-/// The body in its interior form with what is the same in all passes of a loop before that loop. `source` is the body of the
+/// The body in its interior form with what is the same in all iterations of a loop before that loop. `source` is the body of the
 /// parallel loop that it was lowered from.
 pub(crate) fn hoist_invariants(body: Body, program: &Program, interior: &Interior, source: &Block) -> Body {
     let mut loops = BTreeMap::new();

@@ -131,7 +131,7 @@ impl ParallelLoop<'_> {
 }
 
 /// The loops over the interval of a row, in vectors: several side by side, one or as many as make up the lanes of a leaf, and a
-/// part of one. So many passes of the second loop are printed as one.
+/// part of one. So many iterations of the second loop are printed as one.
 fn in_vectors(vectors: InVectors, unrolled: usize) -> Vec<For> {
     let lanes = vectors.lanes;
     let kind = || Kind::Lanes(lanes);

@@ -16,7 +16,7 @@ use crate::analysis::barriers::{Pending, Touch, exchanged_with, touched_by};
 use crate::analysis::bounds_proof::Prover;
 use crate::analysis::names::{reductions, values_inside};
 use crate::analysis::packed_tapes::{OnTape, PackedTapes, on_tape};
-use crate::kernel::segment::{Barrier, By, Manner, MappingId, Step, Steps, TimeLoop, Whole};
+use crate::kernel::segment::{Barrier, By, Manner, MappingId, Product, Step, Steps, TimeLoop, Whole};
 
 /// How a machine runs what it shares between threads.
 pub(crate) struct Sharing<'a> {
@@ -54,7 +54,8 @@ pub(crate) enum Afterwards {
 impl<'p> Sharing<'_> {
     /// The steps of a segment.
     pub fn segment(&self, block: &'p Block) -> Steps<'p> {
-        let mut placing = Placing { sharing: self, pending: Pending::default(), steps: Steps::new() };
+        let (pending, waiting) = (Pending::default(), BTreeSet::new());
+        let mut placing = Placing { sharing: self, pending, waiting, steps: Steps::new() };
         placing.block(block);
         placing.steps
     }
@@ -64,6 +65,8 @@ impl<'p> Sharing<'_> {
 struct Placing<'s, 'a, 'p> {
     sharing: &'s Sharing<'a>,
     pending: Pending,
+    /// The matrices that products wait for here.
+    waiting: BTreeSet<ArrayId>,
     steps: Steps<'p>,
 }
 
@@ -257,7 +260,9 @@ impl<'p> Placing<'_, '_, 'p> {
 
     fn library(&mut self, call: &'p LibraryCall) {
         let steps = self.inside(|inner| {
-            inner.parts(&call.reads, &call.writes, [Step::Operation(call)]);
+            let waits = call.writes.iter().any(|matrix| inner.waiting.contains(matrix));
+            let product = if waits { Product::Waits } else { Product::AtOnce };
+            inner.parts(&call.reads, &call.writes, [Step::Operation(call, product)]);
             if let LibraryOp::Custom(_) = call.op
                 && inner.sharing.whole_arrays == Afterwards::Continue
             {
@@ -324,6 +329,9 @@ impl<'p> Placing<'_, '_, 'p> {
     /// A loop whose iterations all threads run one after the other. What may be pending when one begins is known when they are all
     /// looked at, so they are until nothing new is.
     fn iterations_of(&mut self, l: &'p Loop) -> Steps<'p> {
+        let waiting = self.sharing.waiting.get(&l.id);
+        let outside = self.waiting.clone();
+        self.waiting.extend(waiting.into_iter().flatten());
         let mut begun = self.pending.clone();
         let step = loop {
             self.pending.clone_from(&begun);
@@ -335,7 +343,7 @@ impl<'p> Placing<'_, '_, 'p> {
             }
             begun = again;
         };
-        let waiting = self.sharing.waiting.get(&l.id);
+        self.waiting = outside;
         let settled = waiting.into_iter().flatten().map(|c| {
             self.wrote(*c, By::Anyone);
             Step::Settle(*c)

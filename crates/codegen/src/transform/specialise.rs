@@ -10,8 +10,8 @@ use crate::kernel::name::{Name, Variable};
 use crate::kernel::stmt::{Body, Stmt};
 
 /// The body with the arms that are taken in place of branches.
-pub(crate) fn specialise(body: Body, usual: &FarFromBoundaries) -> Body {
-    take_arms(body, &|v| usual.get(&v).copied())
+pub(crate) fn specialise(body: Body, decided: &FarFromBoundaries) -> Body {
+    take_arms(body, &|v| decided.get(&v).copied())
 }
 
 /// Replaces branches whose conditions are known by the arms that are taken. The depth of recursion is that of nesting in the

@@ -64,27 +64,7 @@ impl Vectors<'_> {
                 out.push(Stmt::Assign { name: *name, ty, value });
             }
             Stmt::Load { name, ty: Ty::One(ty), element, .. } if self.varies(*name) => {
-                let stride = match stride(self.program, self.interior, element.source) {
-                    vectors::Stride::Next => Stride::Next,
-                    vectors::Stride::Apart(stride) => Stride::Apart(stride),
-                    _ => self.rows(element),
-                };
-                let (element, wide) = (self.lanes_of(element, stride), Ty::Vector(*ty, self.lanes));
-                if *ty != Type::Bool {
-                    out.push(Stmt::Load { name: *name, ty: wide, element, when: None });
-                    return Some(());
-                }
-                // Truth values are bytes in memory.
-                let loaded = Variable::Loaded(fresh.next()).into();
-                out.push(Stmt::Load { name: loaded, ty: wide, element, when: None });
-                let (own, masks) = (Ty::Vector(self.element, self.lanes), Ty::Mask(self.element, self.lanes));
-                let zero = Expr::Splat(own, Box::new(Expr::Literal(Literal::zero(self.element))));
-                let value = Expr::Compare(
-                    Compare::Ne,
-                    own,
-                    Box::new([converted(wide, own, Expr::Variable(loaded)), zero]),
-                );
-                out.push(Stmt::Let { name: *name, ty: masks, value });
+                self.load(*name, *ty, element, fresh, out);
             }
             Stmt::Store { element, ty, how, value, manner, .. } => {
                 let stride = match stride(self.program, self.interior, element.source) {
@@ -153,6 +133,28 @@ impl Vectors<'_> {
             other => out.push(other.clone()),
         }
         Some(())
+    }
+
+    /// Loads the elements of all lanes.
+    fn load(&self, name: Name, ty: Type, element: &Element, fresh: &mut Fresh, out: &mut Body) {
+        let stride = match stride(self.program, self.interior, element.source) {
+            vectors::Stride::Next => Stride::Next,
+            vectors::Stride::Apart(stride) => Stride::Apart(stride),
+            _ => self.rows(element),
+        };
+        let (element, wide) = (self.lanes_of(element, stride), Ty::Vector(ty, self.lanes));
+        if ty != Type::Bool {
+            out.push(Stmt::Load { name, ty: wide, element, when: None });
+            return;
+        }
+        // Truth values are bytes in memory.
+        let loaded = Variable::Loaded(fresh.next()).into();
+        out.push(Stmt::Load { name: loaded, ty: wide, element, when: None });
+        let (own, masks) = (Ty::Vector(self.element, self.lanes), Ty::Mask(self.element, self.lanes));
+        let zero = Expr::Splat(own, Box::new(Expr::Literal(Literal::zero(self.element))));
+        let value =
+            Expr::Compare(Compare::Ne, own, Box::new([converted(wide, own, Expr::Variable(loaded)), zero]));
+        out.push(Stmt::Let { name, ty: masks, value });
     }
 
     /// Does the variable differ between lanes?

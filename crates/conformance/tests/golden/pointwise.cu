@@ -42,14 +42,12 @@ if (pass > 0 && eb_stopped(f)) goto exit5;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
 for (; pass < until; pass++) { v3 = begin + pass;
-{
 const f64 v5 = h0;
 const f64 v6 = h1;
 const f64 v8 = eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
 h0 = (h0 + v10);
-}
 } }
 a0[at0] = h0;
 } }

@@ -41,14 +41,12 @@ if (pass > 0 && eb_stopped(f)) goto exit5;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
 for (; pass < until; pass++) { v3 = begin + pass;
-{
 const f64 v5 = h0;
 const f64 v6 = h1;
 const f64 v8 = eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
 h0 = (h0 + v10);
-}
 } }
 a0[at0] = h0;
 } }
@@ -181,7 +179,6 @@ q0.ahead();
 for (int nth = 0; nth < 8; nth++, pass++) { v56 = begin + pass;
 q0.push(nth, h0);
 h10 = h0;
-{
 const f64 v58 = h10;
 const f64 v59 = h1;
 const f64 v61 = eb_tanh_f64(v58);
@@ -189,7 +186,6 @@ const f64 v62 = (0.1 * v61);
 const f64 v63 = (v62 * v59);
 const f64 v65 = (v58 + v63);
 h0 = v65;
-}
 }
 q0.turn();
 }
@@ -199,7 +195,6 @@ if (pass >= until) break;
 v56 = begin + pass;
 q0.push(nth, h0);
 h10 = h0;
-{
 const f64 v58 = h10;
 const f64 v59 = h1;
 const f64 v61 = eb_tanh_f64(v58);
@@ -207,7 +202,6 @@ const f64 v62 = (0.1 * v61);
 const f64 v63 = (v62 * v59);
 const f64 v65 = (v58 + v63);
 h0 = v65;
-}
 }
 }
 a0[at0] = h0;
@@ -357,7 +351,6 @@ q0.ahead();
 #pragma unroll
 for (int nth = 0; nth < 8; nth++, pass++) { v35 = begin + pass;
 h0 = q0.pop(nth);
-{
 const f64 v42 = h0;
 const f64 v43 = h1;
 const f64 v45 = eb_tanh_f64(v42);
@@ -371,7 +364,6 @@ const f64 v54 = (1.0 - v53);
 const f64 v55 = (v51 * v54);
 h8 = (h8 + v50);
 h7 = (h7 + v55);
-}
 }
 q0.turn();
 }
@@ -380,7 +372,6 @@ for (int nth = 0; nth < 7; nth++, pass++) {
 if (pass >= until) break;
 v35 = begin + pass;
 h0 = q0.pop(nth);
-{
 const f64 v42 = h0;
 const f64 v43 = h1;
 const f64 v45 = eb_tanh_f64(v42);
@@ -394,7 +385,6 @@ const f64 v54 = (1.0 - v53);
 const f64 v55 = (v51 * v54);
 h8 = (h8 + v50);
 h7 = (h7 + v55);
-}
 }
 }
 a0[at0] = h0;

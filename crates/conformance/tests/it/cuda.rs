@@ -54,7 +54,7 @@ unsafe impl Backend for TextAlone {
             reason,
         };
         let (unit, ..) = ebbtide_cuda::text(program, facts, segments).map_err(fail)?;
-        for kernels in [Kernels::Segments, Kernels::Clusters, Kernels::Batch] {
+        for kernels in [Kernels::Segments, Kernels::Batch] {
             let target = Architecture { kernels, ..Architecture::of(9, 0) };
             cubin(&unit.source, &target, &Cache::at(folder())).map_err(fail)?;
         }

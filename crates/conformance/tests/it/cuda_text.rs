@@ -135,7 +135,7 @@ fn loops_with_bounds_of_any_size_compile() {
 
 #[test]
 #[ignore = "needs NVRTC"]
-fn every_fixture_compiles_with_narrow_and_with_wide_places_for_clusters_and_as_a_batch() {
+fn every_fixture_compiles_with_narrow_and_with_wide_places_and_as_a_batch() {
     let own = [interchange::relay(), interchange::plane(), interchange::gathered(), interchange::nested()];
     let others = [programs::pointwise(), programs::burgers(), programs::wave(), yielding()];
     let guarded = [boundaries::guarded(1, Type::F32), boundaries::guarded(2, Type::F64)];
@@ -149,7 +149,6 @@ fn every_fixture_compiles_with_narrow_and_with_wide_places_for_clusters_and_as_a
         for (places, kernels) in [
             (Places::Narrow, Kernels::Segments),
             (Places::Wide, Kernels::Segments),
-            (Places::Narrow, Kernels::Clusters),
             (Places::Narrow, Kernels::Batch),
         ] {
             let target = Architecture { places, kernels, ..Architecture::of(9, 0) };

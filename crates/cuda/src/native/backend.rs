@@ -10,8 +10,8 @@ use ebbtide_runtime::{
 };
 
 use super::domains::Domains;
-use super::{Form, Native, halos, leaves};
-use crate::compiler::Architecture;
+use super::{Native, halos, leaves};
+use crate::compiler::{Architecture, Places};
 use crate::gpu::Gpu;
 use crate::hosted::{Cut, Part, calls_the_host};
 use crate::tables::Layout;
@@ -101,7 +101,7 @@ unsafe impl Backend for Cuda {
             layout: Layout::of(program),
             simple,
             unit,
-            loaded: [const { OnceLock::new() }; 3],
+            loaded: [const { OnceLock::new() }; 2],
             batch: OnceLock::new(),
             target: self.target.clone(),
             cache: self.cache.clone(),
@@ -112,7 +112,7 @@ unsafe impl Backend for Cuda {
             counters: self.counters.clone(),
             blocks: self.blocks,
         };
-        native.loaded(Form::Usual)?;
+        native.loaded(Places::Narrow)?;
         native.clear_partials()?;
         Ok(Arc::new(native))
     }

@@ -5,9 +5,9 @@ use std::ffi::c_void;
 use ebbtide_ir::ArrayId;
 use ebbtide_runtime::{Event, Frame, Result};
 
-use super::{Aside, Form, Native, lost};
+use super::{Aside, Native, lost};
 use crate::batched_launch::{EXTENTS, SMALL_COPY, Step, Way};
-use crate::compiler::{Architecture, Kernels};
+use crate::compiler::{Architecture, Kernels, Places};
 use crate::gpu::{Grid, Kernel, Meeting, Module};
 use crate::sys::Address;
 use crate::tables::Wanted;
@@ -57,9 +57,9 @@ impl Native {
 
     /// Lets a segment wait where one block is enough for it; says whether it does.
     fn let_wait(&self, segment: usize, frame: &Frame, aside: &mut Aside) -> Result<bool> {
-        let kernel = &self.loaded(aside.form)?.kernels[segment];
+        let kernel = &self.loaded(aside.places)?.kernels[segment];
         let size = &aside.sizes[segment];
-        let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, aside.form, size));
+        let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, size));
         let small = grid.blocks == 1 && grid.threads <= self.batch_threads();
         if !small || !self.may_wait(aside) || self.batch().is_none() {
             return Ok(false);
@@ -79,7 +79,7 @@ impl Native {
     /// May steps wait to be launched together? Somebody who asks for blocks wants each segment by itself.
     fn may_wait(&self, aside: &Aside) -> bool {
         self.blocks.is_none()
-            && aside.form != Form::Wide
+            && aside.places == Places::Narrow
             && self.program.arrays.len() * self.program.extents_per_array() <= EXTENTS
     }
 
@@ -144,7 +144,7 @@ impl Native {
         self.launch_waiting(frame, aside, Wanted::Nothing)?;
         let Some(tables) = &mut aside.tables else { return Err(lost()) };
         tables.send()?;
-        let copier = &self.loaded(aside.form)?.copier;
+        let copier = &self.loaded(aside.places)?.copier;
         for (arrays, slots) in arrays.chunks(COPIES).zip(slots.chunks(COPIES)) {
             let mut copies = Copies {
                 data: tables.data(),

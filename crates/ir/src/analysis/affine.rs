@@ -308,7 +308,7 @@ mod tests {
         let (affines, [n, before, again, after, own]) = named(text, ["n", "before", "again", "after", "own"]);
         let same = |a, b| affines.representative(a) == affines.representative(b);
         assert!(same(before, again), "nothing happens between them");
-        assert!(!same(n, before), "the pass before may have yielded");
+        assert!(!same(n, before), "the iteration before may have yielded");
         assert!(!same(before, after));
         assert!(!same(n, after));
         assert!(same(n, own), "nobody changes the shape of a temporary");

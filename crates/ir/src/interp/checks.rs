@@ -76,16 +76,16 @@ impl<'p> Machine<'p, '_> {
         let name = |v: ValueId| self.program.value(v).name.clone().unwrap_or_else(|| "_".to_string());
         let value = |v: ValueId| Literal::from_bits(Type::Index, self.bits(v)).to_i64().unwrap_or(0);
         let mut path = self.program.name.clone();
-        let mut passes = self.passes_done().iter();
+        let mut iterations = self.iterations_done().iter();
         for stmt in &self.trail {
             path.push('/');
             match stmt {
                 Stmt::Loop(l) => {
-                    let pass = passes.next().copied().unwrap_or(0);
+                    let iteration = iterations.next().copied().unwrap_or(0);
                     path += &match l.kind {
                         LoopKind::For { var, .. } => format!("for {}={}", name(var), value(var)),
-                        LoopKind::While { .. } => format!("while={pass}"),
-                        LoopKind::Forever => format!("loop={pass}"),
+                        LoopKind::While { .. } => format!("while={iteration}"),
+                        LoopKind::Forever => format!("loop={iteration}"),
                     };
                 }
                 Stmt::Par(par) => {

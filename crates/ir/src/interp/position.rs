@@ -51,8 +51,8 @@ impl Place {
             let child = block[..turn.child].iter().filter(namesake).count() as u32;
             position = match stmt {
                 Stmt::Loop(l) => {
-                    let pass = iterations.next().copied().unwrap_or(0);
-                    position.then_in_loop(child, own, first(l, scalars).saturating_add(pass))
+                    let iteration = iterations.next().copied().unwrap_or(0);
+                    position.then_in_loop(child, own, first(l, scalars).saturating_add(iteration))
                 }
                 Stmt::If(_) => {
                     let branch = if turn.block == 0 { "then" } else { "else" };

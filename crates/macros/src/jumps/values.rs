@@ -9,7 +9,8 @@ use quote::quote;
 use syn::spanned::Spanned;
 use syn::{Block, Expr, Local, Stmt, parse_quote_spanned};
 
-use super::{Jumps, always_returns, expr_jumps};
+use super::Jumps;
+use super::found::{always_returns, expr_jumps};
 use crate::body::compound;
 
 impl Jumps<'_> {

@@ -14,7 +14,7 @@ use crate::gradient::planner::Need;
 use crate::gradient::steps::{Step, Sweep};
 
 /// Iterations that are assumed of an inner loop whose number of iterations is data.
-const UNKNOWN_PASSES: f64 = 100.0;
+const UNKNOWN_ITERATIONS: f64 = 100.0;
 
 impl Variant {
     /// What has to be planned: the loops, and the bytes that every plan needs.
@@ -101,7 +101,7 @@ impl Variant {
     fn need(&self, sweep: &Sweep, sizes: &[u64], views: &[View], scalars: &[Literal]) -> Result<Need> {
         let steps = match sweep.length {
             Length::Unknown { .. } => None,
-            Length::Known(from, to) => Some(self.passes(from, to, views, scalars).unwrap_or(0)),
+            Length::Known(from, to) => Some(self.iterations(from, to, views, scalars).unwrap_or(0)),
         };
         let (mut tape, mut tapes): (u64, u64) = (0, 0);
         let range = match sweep.length {
@@ -149,12 +149,12 @@ impl Variant {
             match stmt {
                 Stmt::Par(_) => {}
                 Stmt::Loop(l) => {
-                    let passes = match l.kind {
-                        LoopKind::For { from, to, .. } => self.passes(from, to, views, scalars),
+                    let iterations = match l.kind {
+                        LoopKind::For { from, to, .. } => self.iterations(from, to, views, scalars),
                         _ => None,
                     };
-                    let passes = passes.map_or(UNKNOWN_PASSES, |n| n as f64);
-                    work += passes * self.work(&l.body, views, scalars);
+                    let iterations = iterations.map_or(UNKNOWN_ITERATIONS, |n| n as f64);
+                    work += iterations * self.work(&l.body, views, scalars);
                 }
                 _ => work += stmt.blocks().map(|b| self.work(b, views, scalars) - 1.0).sum::<f64>(),
             }
@@ -164,7 +164,7 @@ impl Variant {
 
     /// The number of iterations of a loop with these bounds, where it follows from the arguments. Bounds that cannot be
     /// computed (a division by zero) belong to a loop that is not reached, or fail where it is: it has no iterations.
-    fn passes(&self, from: ValueId, to: ValueId, views: &[View], scalars: &[Literal]) -> Option<u64> {
+    fn iterations(&self, from: ValueId, to: ValueId, views: &[View], scalars: &[Literal]) -> Option<u64> {
         self.range(from, to, views, scalars).map(|(from, to)| to.saturating_sub(from).max(0) as u64)
     }
 

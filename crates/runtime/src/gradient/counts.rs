@@ -90,12 +90,12 @@ impl Nest {
 
     /// The pushes of all iterations from `from` to `to`.
     pub fn all(&self, from: i64, to: i64) -> u64 {
-        let passes = to.saturating_sub(from).max(0) as u64;
+        let iterations = to.saturating_sub(from).max(0) as u64;
         let mut terms = MOST_TERMS;
         let mut variables = vec![0; self.bounds.len() + 1];
         let exact = self.sum(0, (from.into(), to.into()), &mut variables, &mut terms);
         exact.map_or_else(
-            || passes.saturating_mul(self.most(from, to)),
+            || iterations.saturating_mul(self.most(from, to)),
             |sum| u64::try_from(sum).unwrap_or(u64::MAX),
         )
     }
@@ -106,8 +106,8 @@ impl Nest {
         let mut most: u64 = 1;
         for (first, end) in &self.bounds {
             let ((low, _), (_, high)) = (first.extremes(&ranges), end.extremes(&ranges));
-            let passes = self.longest(first, end, &ranges).min(high.saturating_sub(low)).max(0);
-            most = most.saturating_mul(u64::try_from(passes).unwrap_or(u64::MAX));
+            let iterations = self.longest(first, end, &ranges).min(high.saturating_sub(low)).max(0);
+            most = most.saturating_mul(u64::try_from(iterations).unwrap_or(u64::MAX));
             ranges.push((low, high.saturating_sub(1).max(low)));
         }
         most
@@ -215,9 +215,9 @@ mod tests {
             let nest = Nest { bounds };
             for (from, to) in [(0, 0), (0, 1), (0, 9), (3, 8), (5, 2)] {
                 let each: Vec<u64> = (from..to)
-                    .map(|pass| {
+                    .map(|iteration| {
                         let mut variables = vec![0; nest.bounds.len() + 1];
-                        variables[0] = i128::from(pass);
+                        variables[0] = i128::from(iteration);
                         counted(&nest, 0, &mut variables)
                     })
                     .collect();

@@ -133,7 +133,7 @@ impl Plan {
         passes.and_then(|passes| passes.try_into().ok())
     }
 
-    /// How many passes there are to reverse, as [`Plan::passes`] counts them.
+    /// How many iterations there are to reverse, as [`Plan::passes`] counts them.
     pub(crate) fn to_reverse(&self) -> Option<u64> {
         let passes: Option<u128> =
             self.loops.iter().map(|l| Some(u128::from(l.entries) * u128::from(l.steps?))).sum();

@@ -1,5 +1,8 @@
 //! Finds the plan of a gradient run: a schedule for each reversed loop, the loops inside it included.
 
+mod budgets;
+mod need;
+
 use std::collections::BTreeMap;
 
 use ebbtide_ir::{LoopId, ReverseHint};
@@ -11,66 +14,9 @@ use ebbtide_schedule::{
 use crate::error::{Error, Result};
 use crate::gradient::plan::{Away, Budget, LoopPlan, Plan};
 use crate::gradient::tiers::{Reach, Way};
-use crate::size::bytes;
+use budgets::{automatic, hinted, online_room};
 
-/// States of a loop of unknown length: finding the one to give up takes time in proportion to their number.
-const MOST_SLOTS: u64 = 1 << 10;
-
-/// Iterations of a loop of unknown length that are recorded at once.
-const MOST_BLOCK: u64 = 16;
-
-/// What has to be planned for one loop.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Need {
-    pub id: LoopId,
-    /// `None` where it is known only at the end of the loop.
-    pub steps: Option<u64>,
-    pub state: u64,
-    /// Bytes of the tape of one iteration, the longest.
-    pub tape: u64,
-    /// Bytes of the tapes of all iterations, where their number is known.
-    pub tapes: u64,
-    /// The work of an iteration; the iteration of an innermost loop is 1.
-    pub work: f64,
-    pub hint: Option<ReverseHint>,
-    /// Bytes on the tape of the loop around it that are free again when it is swept, and that it will use.
-    pub reused: u64,
-    /// The loops that are swept, one after the other, when an iteration of this one is reversed.
-    pub inner: Vec<Need>,
-}
-
-impl Need {
-    /// Bytes of the tapes of all iterations.
-    pub fn store_all(&self) -> u64 {
-        let inner = self.inner.iter().map(|n| n.store_all().saturating_sub(n.reused)).max().unwrap_or(0);
-        self.tapes.saturating_add(inner)
-    }
-
-    /// The least bytes that work for the loop itself.
-    fn own_least(&self) -> u64 {
-        let one = self.state.saturating_add(self.tape);
-        self.steps.map_or(one, |_| one.min(self.tapes))
-    }
-
-    /// The least bytes that work.
-    fn least(&self) -> u64 {
-        let inner = self.inner.iter().map(|n| n.least().saturating_sub(n.reused)).max().unwrap_or(0);
-        self.own_least().saturating_add(inner)
-    }
-
-    /// Bytes beyond which more memory makes nothing faster.
-    fn most(&self) -> u64 {
-        let online =
-            || MOST_SLOTS.saturating_mul(self.state).saturating_add(MOST_BLOCK.saturating_mul(self.tape));
-        let own = self.steps.map_or_else(online, |_| self.tapes);
-        own.saturating_add(self.inner.iter().map(Need::most).max().unwrap_or(0))
-    }
-
-    /// Does the source say how a loop inside this one is to be reversed?
-    pub fn has_inner_hint(&self) -> bool {
-        self.inner.iter().any(|n| n.hint.is_some() || n.has_inner_hint())
-    }
-}
+pub(crate) use need::Need;
 
 /// A schedule for each loop, and how many of its states beyond memory are on disk.
 pub(crate) type Schedules = BTreeMap<LoopId, (AnySchedule, usize)>;
@@ -196,12 +142,12 @@ struct Node {
 
 impl Node {
     fn list(self, depth: usize, entries: u64, found: &mut Found) {
-        let passes = self.plan.steps.unwrap_or(1);
+        let iterations = self.plan.steps.unwrap_or(1);
         found.plan.loops.push(LoopPlan { depth, entries, ..self.plan });
         let on_disk = usize::try_from(self.plan.away.disk_slots).unwrap_or(usize::MAX);
         found.schedules.insert(self.id, (self.schedule, on_disk));
         for node in self.inner {
-            node.list(depth + 1, entries.saturating_mul(passes), found);
+            node.list(depth + 1, entries.saturating_mul(iterations), found);
         }
     }
 }
@@ -489,51 +435,6 @@ fn costs(need: &Need, inner: &[Node]) -> (Costs, f64) {
     (costs, unit)
 }
 
-/// States and block for a loop of unknown length.
-fn online_room(need: &Need, budget: Budget, share: u64, free: u64) -> Option<(usize, u64)> {
-    let room = match budget {
-        Budget::Revolve { slots, block } => return Some((slots.max(1), block.max(1))),
-        Budget::Periodic { period } => return Some((64, period.max(1))),
-        Budget::Bytes(_) => share,
-        _ => share.min(free / 2),
-    };
-    // A quarter for the tape of a block, the rest for states; of one there must be room.
-    let beside_a_state = room.checked_sub(need.state)?;
-    let passes = |bytes: u64| bytes.checked_div(need.tape).map_or(MOST_BLOCK, |b| b.clamp(1, MOST_BLOCK));
-    let block = passes(room / 4).min(passes(beside_a_state));
-    let left = room.checked_sub(block.saturating_mul(need.tape)).filter(|left| *left >= need.state)?;
-    let slots = left.checked_div(need.state).unwrap_or(MOST_SLOTS).clamp(1, MOST_SLOTS);
-    Some((slots as usize, block))
-}
-
-/// What `#[reverse(…)]` asks for.
-fn hinted(hint: ReverseHint) -> Budget {
-    let slots = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-    match hint {
-        ReverseHint::Periodic(period) => Budget::Periodic { period },
-        // Where the length is known, Revolve is what an online schedule strives for.
-        ReverseHint::Revolve(n) | ReverseHint::Online(n) | ReverseHint::Mixed(n) => {
-            Budget::Revolve { slots: slots(n), block: 1 }
-        }
-        _ => Budget::StoreAll,
-    }
-}
-
-/// Store-all while it fits in half of what is free.
-fn automatic(program: &str, store_all: u64, free: u64) -> Budget {
-    let half = free / 2;
-    if store_all <= half {
-        return Budget::StoreAll;
-    }
-    crate::warn(&format!(
-        "gradient `{program}`: keeping every tape would take {}, more than half of what is free: planning for {}; \
-         say `.memory(..)` to choose yourself",
-        bytes(store_all),
-        bytes(half)
-    ));
-    Budget::Bytes(half)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -547,7 +448,7 @@ mod tests {
 
     /// Planning ends soon, whatever the numbers of iterations are, and has a plan wherever there is room for one.
     #[test]
-    fn nests_with_very_many_passes_are_planned() {
+    fn nests_with_very_many_iterations_are_planned() {
         for budget in [7199, 7200, 1 << 16, 1 << 40] {
             for innermost in [100, 1 << 36] {
                 let middle = need(1, Some(1 << 36), vec![need(2, Some(innermost), Vec::new())]);

@@ -1,17 +1,18 @@
 //! A gradient run: segments run, loops driven by their schedules.
 
+mod actions;
 pub(crate) mod durable;
 pub(crate) mod hosted;
 pub(crate) mod room;
 pub(crate) mod shapes;
 mod slots;
+mod tape_room;
 
 use std::collections::{BTreeSet, HashMap};
 
-use ebbtide_autodiff::Pushes;
 use ebbtide_ir::parts::{Cause, Stop};
-use ebbtide_ir::{ArrayId, Length, LoopId};
-use ebbtide_schedule::{Action, AnySchedule, Slot, Tier};
+use ebbtide_ir::{Length, LoopId};
+use ebbtide_schedule::{Action, AnySchedule, Slot};
 use ebbtide_sweep::{Driver, part_of, steps_of};
 
 use crate::device::frame::Frame;
@@ -204,8 +205,8 @@ impl<'a> Run<'a> {
                 Step::For { var, from, to, body } => {
                     self.settle()?;
                     let [from, to] = [from, to].map(|l| self.frame.scalars.locals[l.index()] as i64);
-                    for pass in from..to {
-                        self.frame.scalars.values[var.index()] = pass as u64;
+                    for iteration in from..to {
+                        self.frame.scalars.values[var.index()] = iteration as u64;
                         self.steps(body)?;
                     }
                 }
@@ -384,112 +385,6 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Carries an action out and returns what was done of it: less than all where the loop ended by itself.
-    fn carry_out(&mut self, driven: &mut Driven<'a>, action: Action, reverse: &'a [Step]) -> Result<Action> {
-        self.frame.go_on(&self.variant.source)?;
-        let sweep = driven.sweep;
-        let _span = crate::trace::action(&action, driven.on_disk);
-        match action {
-            // Where replays are checked, the state after every iteration is compared.
-            Action::Advance { from, to } if self.replay == Replay::Checked && to > from + 1 => {
-                let mut at = from;
-                while at < to {
-                    let pass = Action::Advance { from: at, to: at + 1 };
-                    let done = steps_of(self.carry_out(driven, pass, reverse)?);
-                    at += done;
-                    if done == 0 || driven.driver.steps().is_some_and(|steps| steps <= at) {
-                        break;
-                    }
-                }
-                return Ok(Action::Advance { from, to: at });
-            }
-            Action::Advance { from, to } => {
-                self.piece(driven, from, to);
-                let piece = Piece { first: from, pushes: &[], passes: driven.counted(from, to) };
-                self.segment(sweep.advance, Some(piece))?;
-                let mut to = to;
-                if let Length::Unknown { reached, ended } = sweep.length
-                    && driven.driver.steps().is_none()
-                {
-                    self.settle()?;
-                    let locals = &self.frame.scalars.locals;
-                    to = locals[reached.index()];
-                    if locals[ended.index()] != 0 {
-                        let wrong = |e: ebbtide_schedule::Error| self.variant.lost(&e.to_string());
-                        driven.driver.end(to).map_err(wrong)?;
-                    }
-                }
-                self.ran.advanced += to - from;
-                self.meet(driven, to)?;
-                return Ok(Action::Advance { from, to });
-            }
-            Action::Record { from, to } => {
-                self.meet(driven, from)?;
-                self.ran.recorded += to - from;
-                let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
-                let passes = driven.counted(from, to);
-                self.reserve(pushes, passes)?;
-                self.piece(driven, from, to);
-                self.segment(sweep.record, Some(Piece { first: from, pushes, passes }))?;
-            }
-            Action::Reverse { from, to } => {
-                self.ran.reversed += to - from;
-                self.piece(driven, from, to);
-                self.steps(reverse)?;
-                if let [Step::Run(_)] = reverse {
-                    let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
-                    let room = self.room(pushes, driven.counted(from, to))?;
-                    room.into_iter()
-                        .for_each(|(array, count)| self.frame.release_tape(array, count as usize));
-                } else {
-                    self.settle()?;
-                }
-            }
-            Action::Store { slot: Slot { tier: Tier::Disk, index }, step } => {
-                self.store_away(driven, index, step)?;
-            }
-            Action::Load { slot: Slot { tier: Tier::Disk, index }, step } => {
-                self.load_away(driven, index, step)?;
-            }
-            Action::Drop { slot: Slot { tier: Tier::Disk, index } } => {
-                self.offload(driven).0.discard(index)?
-            }
-            Action::Store { slot, .. } => self.store(driven, slot)?,
-            Action::Load { slot, .. } => self.load(driven, slot)?,
-            Action::Drop { slot } => {
-                driven.spare.extend(driven.slots.remove(&slot).map(|state| state.buffers));
-            }
-            Action::Turn => {}
-        }
-        Ok(action)
-    }
-
-    /// Where replays are checked, compares the state before an iteration with what it was when that iteration was met before.
-    fn meet(&mut self, driven: &mut Driven<'a>, step: u64) -> Result<()> {
-        if self.replay == Replay::Trusted {
-            return Ok(());
-        }
-        let mut sum = crc32fast::Hasher::new();
-        for array in &driven.sweep.carried {
-            sum.update(&self.contents(*array)?);
-        }
-        let sum = sum.finalize();
-        if *driven.met.entry(step).or_insert(sum) == sum {
-            return Ok(());
-        }
-        Err(Error::NotReproduced {
-            program: self.variant.source.name.clone(),
-            place: format!("loop {}, before iteration {step}", driven.sweep.id.index()),
-        })
-    }
-
-    /// Tells the segments which iterations to run.
-    fn piece(&mut self, driven: &Driven<'_>, from: u64, to: u64) {
-        let (sweep, first) = (driven.sweep, driven.first);
-        self.frame.scalars.values[sweep.piece.0.index()] = first.wrapping_add(from as i64) as u64;
-        self.frame.scalars.values[sweep.piece.1.index()] = first.wrapping_add(to as i64) as u64;
-    }
-
     pub(crate) fn first(&self, sweep: &Sweep) -> i64 {
         match sweep.length {
             Length::Unknown { .. } => 0,
@@ -498,46 +393,5 @@ impl<'a> Run<'a> {
                     .unwrap_or(0) as i64
             }
         }
-    }
-
-    /// What these iterations push.
-    fn room(&self, pushes: &[Pushes], passes: (i64, i64)) -> Result<HashMap<ArrayId, u64>> {
-        let mut room: HashMap<ArrayId, u64> = HashMap::new();
-        for pushes in pushes {
-            let times = self.variant.times_in(pushes, passes, &self.frame.arrays, &self.frame.arguments)?;
-            *room.entry(pushes.array).or_default() += times;
-        }
-        Ok(room)
-    }
-
-    /// Makes room on the tapes for these iterations.
-    fn reserve(&mut self, pushes: &[Pushes], passes: (i64, i64)) -> Result<()> {
-        // Segments that may yield are waited for, and only then is it known how much of the tapes is used.
-        if !self.variant.hosted.is_empty() {
-            self.settle()?;
-        }
-        for (array, count) in self.room(pushes, passes)? {
-            self.reserve_places(array, count as usize)?;
-        }
-        Ok(())
-    }
-
-    /// Makes room on the tapes for what these iterations push beyond what the tapes held when they began.
-    pub(crate) fn reserve_beside(
-        &mut self,
-        held: &[usize],
-        pushes: &[Pushes],
-        passes: (i64, i64),
-    ) -> Result<()> {
-        self.settle()?;
-        for (array, count) in self.room(pushes, passes)? {
-            let (held, depth) = (held[array.index()], self.frame.tapes[array.index()].depth);
-            self.reserve_places(array, (held + count as usize).saturating_sub(depth))?;
-        }
-        Ok(())
-    }
-
-    fn reserve_places(&mut self, array: ArrayId, count: usize) -> Result<()> {
-        self.with_room(|run| run.frame.reserve_tape(array, count, run.spare, run.device.meter()))
     }
 }

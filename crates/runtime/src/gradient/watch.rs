@@ -16,7 +16,7 @@ use crate::gradient::ran::Ran;
 pub struct Progress {
     /// What it has done.
     pub ran: Ran,
-    /// How many passes it will have run and reversed in the end, those that are run again included; fewer where a branch
+    /// How many iterations it will have run and reversed in the end, those that are run again included; fewer where a branch
     /// with a loop is not taken. `None` where the number of iterations of a loop is not known before it ends.
     pub passes: Option<u64>,
     /// The time since the launch began.
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rest_takes_as_long_per_pass_as_what_was_done_in_this_launch() {
+    fn the_rest_takes_as_long_per_iteration_as_what_was_done_in_this_launch() {
         let ran = Ran { advanced: 60, recorded: 10, reversed: 10, ..Ran::default() };
         let elapsed = Duration::from_secs(30);
         let progress = |passes, found| Progress { ran, passes, elapsed, found };

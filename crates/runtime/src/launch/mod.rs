@@ -193,7 +193,7 @@ impl Compiled {
             if now.iter().zip(temp.shape).any(|(now, then)| *now as i64 != then) {
                 let message = format!(
                     "temporary `{}` has shape {:?} where the program yielded and would have shape {now:?} in the \
-                     next pass: the arguments that decide its shape cannot change here; declare it inside the region",
+                     next iteration: the arguments that decide its shape cannot change here; declare it inside the region",
                     decl.name,
                     &temp.shape[..decl.rank]
                 );

@@ -226,13 +226,15 @@ fn within_bounds(program: &Program, place: &Place, scalars: &Scalars, kept: usiz
         Stmt::Loop(l) => Some(l),
         _ => None,
     });
-    loops.zip(&place.iterations).enumerate().all(|(depth, (l, pass))| {
+    loops.zip(&place.iterations).enumerate().all(|(depth, (l, iteration))| {
         let [from, to] = scalars.bounds[l.id.index()];
-        let pass = i64::try_from(*pass).ok();
+        let iteration = i64::try_from(*iteration).ok();
         match l.kind {
-            _ if depth >= kept => pass == Some(0),
-            LoopKind::For { .. } => pass.and_then(|pass| from.checked_add(pass)).is_some_and(|at| at < to),
-            _ => pass.is_some(),
+            _ if depth >= kept => iteration == Some(0),
+            LoopKind::For { .. } => {
+                iteration.and_then(|iteration| from.checked_add(iteration)).is_some_and(|at| at < to)
+            }
+            _ => iteration.is_some(),
         }
     })
 }

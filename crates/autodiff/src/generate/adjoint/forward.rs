@@ -130,7 +130,7 @@ impl AdjointBuilder<'_> {
             }
             _ => {
                 let ends = (w.declare("reached", Type::Index), w.declare("ended", Type::Bool));
-                let run = |body: Block| self.unknown_passes(w, l, piece, ends, body);
+                let run = |body: Block| self.unknown_iterations(w, l, piece, ends, body);
                 let (reached, ended) = ends;
                 (Length::Unknown { reached, ended }, [l.body.clone(), recording].map(run))
             }
@@ -151,7 +151,7 @@ impl AdjointBuilder<'_> {
     }
 
     /// Runs iterations of a loop until it ends, or the piece does; says how far it came.
-    pub(crate) fn unknown_passes(
+    pub(crate) fn unknown_iterations(
         &self,
         w: &mut Writer,
         l: &Loop,
@@ -213,8 +213,8 @@ impl AdjointBuilder<'_> {
         let over = w.get(ended);
         let over = w.value(Op::Binary(Binary::Or, over, short), Type::Bool);
         w.push(Stmt::Set(ended, over));
-        let passes = w.end();
-        rename(w, passes, &mut self.env.clone())
+        let iterations = w.end();
+        rename(w, iterations, &mut self.env.clone())
     }
 
     /// The array of rank 0 through which something goes on the tape.

@@ -330,12 +330,12 @@ impl AdjointBuilder<'_> {
         let sum = w.add(piece.0, piece.1);
         let one = w.index(1);
         let last = w.sub(sum, one);
-        let pass = w.sub(last, back);
-        w.program.values[pass.index()].name = Some(name);
+        let iteration = w.sub(last, back);
+        w.program.values[iteration.index()].name = Some(name);
         if let Some(var) = var {
             let counted = match shift {
-                Some(from) => w.add(self.known(from), pass),
-                None => pass,
+                Some(from) => w.add(self.known(from), iteration),
+                None => iteration,
             };
             self.env.insert(var, counted);
         }

@@ -10,7 +10,7 @@ use ebbtide_ir::{
 };
 
 use super::AdjointBuilder;
-use crate::generate::par::{own_iterations, push_own};
+use crate::generate::par::iterations::{own_iterations, push_own};
 use crate::plan::scratch_arrays::{Domain, Places};
 use crate::request::Optimisation;
 use crate::writer::Writer;

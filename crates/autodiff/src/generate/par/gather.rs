@@ -8,7 +8,8 @@ use ebbtide_ir::{
 };
 
 use super::gathered_loads::{Part, Span, Target};
-use super::{Gather, ParAdjoint, Site, mapped, requirements};
+use super::iterations::{mapped, requirements};
+use super::{Gather, ParAdjoint, Site};
 use crate::analysis::index_inverse::{Inverse, Variable, invert, is_dim, varying};
 use crate::analysis::store_forwarding::StoreForwarding;
 use crate::analysis::subarray::Subarray;

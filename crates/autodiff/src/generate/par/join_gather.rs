@@ -1,8 +1,8 @@
-//! One pass over memory: the loop over a step's own iterations joins the loop that gathers.
+//! One sweep over memory: the loop over a step's own iterations joins the loop that gathers.
 //!
 //! The adjoint of a stencil reads the shadow of what the step wrote at neighbours, while its own iterations give that
 //! shadow what it holds before the step. Both in one loop is right where the new contents go beside the old ones: every
-//! element is written, and the two exchange names. That saves a pass over memory and a meeting of all threads.
+//! element is written, and the two exchange names. That saves a sweep over memory and a meeting of all threads.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,7 +10,8 @@ use ebbtide_ir::{ArrayId, Branch, Indices, Op, Par, Role, Stmt, ValueId, walk};
 
 use crate::analysis::effects::swap_classes;
 use crate::analysis::index_inverse::identity;
-use crate::generate::par::{Gather, ParAdjoint, push_own};
+use crate::generate::par::iterations::push_own;
+use crate::generate::par::{Gather, ParAdjoint};
 use crate::writer::rename::rename;
 use crate::writer::{Writer, both, within};
 

@@ -20,11 +20,11 @@ pub(super) enum Capture {
     Tape(ArrayId, Places),
 }
 
-/// A loop around what is written now, and which pass it is in.
+/// A loop around what is written now, and which iteration it is in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
     pub level: Level,
-    pub pass: ValueId,
+    pub iteration: ValueId,
 }
 
 impl Task<'_> {
@@ -188,12 +188,14 @@ impl Task<'_> {
         innermost: Option<(Option<ValueId>, ValueId)>,
     ) -> Option<Indices> {
         let number = places.number()?.clone();
-        let around: Vec<(ValueId, ValueId)> = self.around.iter().map(|a| (a.level.var, a.pass)).collect();
+        let around: Vec<(ValueId, ValueId)> =
+            self.around.iter().map(|a| (a.level.var, a.iteration)).collect();
         let number = scratch_arrays::write(w, &number, &mut |w, v| {
-            let inner = innermost.and_then(|(var, pass)| (var == Some(v)).then_some(pass));
-            let pass = || around.iter().rev().find(|(var, _)| *var == v).map(|(_, pass)| *pass);
-            match inner.or_else(pass) {
-                Some(pass) => pass,
+            let inner = innermost.and_then(|(var, iteration)| (var == Some(v)).then_some(iteration));
+            let iteration =
+                || around.iter().rev().find(|(var, _)| *var == v).map(|(_, iteration)| *iteration);
+            match inner.or_else(iteration) {
+                Some(iteration) => iteration,
                 None if *self.source.op(v) == Op::LoopVar => self.mapped(v),
                 // Of equal values another one may stand for those that are in scope here.
                 None => early(self.source, w, v),

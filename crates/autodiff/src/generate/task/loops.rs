@@ -6,29 +6,34 @@ use ebbtide_ir::{Block, LocalId, Loop, LoopKind, Op, Stmt, ValueId, walk};
 
 use super::Task;
 use super::capture::Around;
-use super::replay::{Passes, Replay, Tape};
+use super::replay::{Iterations, Replay, Tape};
 use crate::analysis::iteration_number::Level;
 use crate::error::Error;
 use crate::writer::Writer;
 
 impl Task<'_> {
     /// Runs a loop once more. Where its number of inner iterations is data, they are counted.
-    pub(super) fn forward_loop(&mut self, w: &mut Writer, l: &Loop, passes: Passes) -> Result<(), Error> {
+    pub(super) fn forward_loop(
+        &mut self,
+        w: &mut Writer,
+        l: &Loop,
+        iterations: Iterations,
+    ) -> Result<(), Error> {
         if let (LoopKind::For { from, to, .. }, None) = (&l.kind, l.until) {
             if self.recall_results(w, l) {
                 return Ok(());
             }
             let (from, to) = (self.mapped(*from), self.mapped(*to));
-            let tape = match passes {
-                Passes::Kept => self.tape(w, l),
-                Passes::Forgotten => Tape::default(),
+            let tape = match iterations {
+                Iterations::Kept => self.tape(w, l),
+                Iterations::Forgotten => Tape::default(),
             };
             let LoopKind::For { var, .. } = l.kind else { return Ok(()) };
             let sums = l.sums.iter().map(|local| self.locals.get(local).copied().unwrap_or(*local)).collect();
-            self.forward_passes(w, l, (from, to), sums, |this, w, pass| {
-                this.keep(w, &tape, (Some(var), pass));
+            self.forward_iterations(w, l, (from, to), sums, |this, w, iteration| {
+                this.keep(w, &tape, (Some(var), iteration));
             })?;
-            if passes == Passes::Forgotten {
+            if iterations == Iterations::Forgotten {
                 self.keep_results(w, l);
             }
             return Ok(());
@@ -38,13 +43,13 @@ impl Task<'_> {
         }
         let event = self.loop_event(w, l);
         let zero = w.index(0);
-        let passes = w.local("passes", zero);
-        self.passes.insert(l.id, passes);
-        let mut pass = None;
+        let iterations = w.local("passes", zero);
+        self.iterations.insert(l.id, iterations);
+        let mut iteration = None;
         let kind = match &l.kind {
             LoopKind::For { var, from, to } => {
                 let new = self.loop_var(w, Some(*var));
-                pass = Some(new);
+                iteration = Some(new);
                 LoopKind::For { var: new, from: self.mapped(*from), to: self.mapped(*to) }
             }
             LoopKind::While { head, condition } => {
@@ -55,24 +60,24 @@ impl Task<'_> {
             LoopKind::Forever => LoopKind::Forever,
         };
         w.begin();
-        match pass {
-            Some(pass) => self.within(l, pass, |this| this.forward(w, &l.body))?,
+        match iteration {
+            Some(iteration) => self.within(l, iteration, |this| this.forward(w, &l.body))?,
             None => self.forward(w, &l.body)?,
         }
-        let (counted, one) = (w.get(passes), w.index(1));
+        let (counted, one) = (w.get(iterations), w.index(1));
         let next = w.add(counted, one);
-        w.push(Stmt::Set(passes, next));
+        w.push(Stmt::Set(iterations, next));
         let body = w.end();
         let (id, until) = (w.new_loop(), l.until.map(|v| self.mapped(v)));
         w.push(Stmt::Loop(Loop { id, kind, body, sums: Vec::new(), until, schedule: None }));
-        self.keep_passes(w, event, passes);
+        self.keep_iterations(w, event, iterations);
         self.look_anew();
         Ok(())
     }
 
     /// Runs inner iterations of a loop once more, as many as are said; they add to `sums`, which is empty where not all of them
     /// run. `first` is what each does before its statements.
-    pub(super) fn forward_passes(
+    pub(super) fn forward_iterations(
         &mut self,
         w: &mut Writer,
         l: &Loop,
@@ -94,9 +99,14 @@ impl Task<'_> {
     }
 
     /// Writes something in an inner iteration of a loop.
-    pub(super) fn within<T>(&mut self, l: &Loop, pass: ValueId, write: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn within<T>(
+        &mut self,
+        l: &Loop,
+        iteration: ValueId,
+        write: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         if let Some(level) = Level::of(l) {
-            self.around.push(Around { level, pass });
+            self.around.push(Around { level, iteration });
         }
         let written = write(self);
         if let LoopKind::For { .. } = l.kind {
@@ -127,22 +137,22 @@ impl Task<'_> {
         }
         self.prepare(w, &l.body);
         let steady = self.begin_steady(w, l);
-        let reached = self.begin_passes(l);
+        let reached = self.begin_iterations(l);
         let (var, from) = match l.kind {
             LoopKind::For { var, from, .. } => (Some(var), self.mapped(from)),
             _ => (None, w.index(0)),
         };
-        let to = match (&l.kind, l.until, self.passes.get(&l.id).copied()) {
+        let to = match (&l.kind, l.until, self.iterations.get(&l.id).copied()) {
             (LoopKind::For { to, .. }, None, _) => self.mapped(*to),
-            (_, _, Some(passes)) => {
-                let passes = w.get(passes);
-                w.add(from, passes)
+            (_, _, Some(iterations)) => {
+                let iterations = w.get(iterations);
+                w.add(from, iterations)
             }
             _ => return Err(self.unsupported("a loop inside a parallel loop that was not run forward")),
         };
         let replay = self.replay(w, l);
         let events = match replay {
-            Replay::Nothing => self.events_of_pass(l).map(|events| self.write_events(w, &events)),
+            Replay::Nothing => self.events_of_iteration(l).map(|events| self.write_events(w, &events)),
             _ => None,
         };
         self.depth += 1;
@@ -152,25 +162,25 @@ impl Task<'_> {
             _ => {
                 let (name, back) = self.backwards(w, var);
                 w.begin();
-                let pass = last_first(w, from, to, back, name);
+                let iteration = last_first(w, from, to, back, name);
                 let mut entry = entry;
                 if let Replay::Tape(tape) = &replay {
-                    self.recall(w, tape, (var, pass), &mut entry);
+                    self.recall(w, tape, (var, iteration), &mut entry);
                 }
                 if let Some(events) = events {
-                    let before = w.sub(pass, from);
+                    let before = w.sub(iteration, from);
                     self.skip_events(w, (before, events), &mut entry);
                 }
                 let outer = self.enter(w, &entry);
                 if let Replay::Rerun = replay {
-                    // What the locals held before this pass: run the earlier passes once more.
+                    // What the locals held before this iteration: run the earlier ones once more.
                     let saved = self.map.clone();
                     let outer = std::mem::replace(&mut self.partial, true);
-                    self.forward_passes(w, l, (from, pass), Vec::new(), |_, _, _| {})?;
+                    self.forward_iterations(w, l, (from, iteration), Vec::new(), |_, _, _| {})?;
                     (self.map, self.partial) = (saved, outer);
                 }
-                self.map.extend(var.map(|var| (var, pass)));
-                self.within(l, pass, |this| this.reverse(w, &l.body))?;
+                self.map.extend(var.map(|var| (var, iteration)));
+                self.within(l, iteration, |this| this.reverse(w, &l.body))?;
                 self.locals = outer;
                 let body = w.end();
                 let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from, to });
@@ -212,7 +222,7 @@ impl Task<'_> {
     }
 
     /// What an inner iteration sets it finds unset in the next one; gives what was reached before the loop.
-    fn begin_passes(&mut self, l: &Loop) -> BTreeSet<LocalId> {
+    fn begin_iterations(&mut self, l: &Loop) -> BTreeSet<LocalId> {
         let before = self.reached.clone();
         walk(&l.body, &mut |stmt| {
             if let Stmt::Set(local, _) = stmt
@@ -284,7 +294,7 @@ impl Task<'_> {
         };
         let mut carried: BTreeSet<LocalId> = set.iter().copied().filter(carried).collect();
         // The number of the next event is computed where all inner iterations have as many.
-        let is_known = carried.is_empty() && self.events_of_pass(l).is_some();
+        let is_known = carried.is_empty() && self.events_of_iteration(l).is_some();
         carried.extend(set.into_iter().filter(|local| self.counts_events(*local) && !is_known));
         carried
     }
@@ -339,7 +349,7 @@ pub(super) fn last_first(w: &mut Writer, from: ValueId, to: ValueId, back: Value
     let sum = w.add(from, to);
     let one = w.index(1);
     let last = w.sub(sum, one);
-    let pass = w.sub(last, back);
-    w.program.values[pass.index()].name = Some(name);
-    pass
+    let iteration = w.sub(last, back);
+    w.program.values[iteration.index()].name = Some(name);
+    iteration
 }

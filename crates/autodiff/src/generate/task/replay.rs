@@ -33,7 +33,7 @@ pub(crate) struct Storage<'a> {
 
 /// Is what an inner iteration finds kept, to be read when it is reversed?
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Passes {
+pub(super) enum Iterations {
     Kept,
     Forgotten,
 }
@@ -61,7 +61,7 @@ pub(super) enum Replay {
     Tape(Tape),
     /// On two levels.
     Slots([Tape; 2]),
-    /// From the first pass on.
+    /// From the first iteration on.
     Rerun,
 }
 
@@ -115,12 +115,12 @@ impl Task<'_> {
             return replay.clone();
         }
         let carried = self.carried(l);
-        let passes = Level::of(l).filter(|_| l.until.is_none()).and_then(|level| {
+        let iterations = Level::of(l).filter(|_| l.until.is_none()).and_then(|level| {
             let around = self.around.iter().map(|a| Step::Around(a.level));
             self.places(&around.chain([Step::Numbered(level)]).collect::<Vec<_>>())
         });
-        let passes = passes.unwrap_or(Places::Slots(SLOTS));
-        let once = self.depth == 0 && passes != Places::Slots(SLOTS);
+        let iterations = iterations.unwrap_or(Places::Slots(SLOTS));
+        let once = self.depth == 0 && iterations != Places::Slots(SLOTS);
         let written = if once { Written::Once } else { Written::Often };
         let mut tape = |places: &Places| -> Option<Tape> {
             let store = self.store.as_mut().filter(|store| store.domain.has_room(places))?;
@@ -129,15 +129,15 @@ impl Task<'_> {
             };
             Some(Tape { arrays: carried.iter().map(each).collect(), places: Some(places.clone()) })
         };
-        let replay = match &passes {
+        let replay = match &iterations {
             _ if carried.is_empty() => Replay::Nothing,
             // What is written often cannot be gathered: a few inner iterations are run again instead.
             _ if self.depth > 0 && has_few_iterations(self.source, l) => Replay::Rerun,
-            Places::Slots(_) => match (tape(&passes), tape(&passes)) {
+            Places::Slots(_) => match (tape(&iterations), tape(&iterations)) {
                 (Some(coarse), Some(fine)) => Replay::Slots([coarse, fine]),
                 _ => Replay::Rerun,
             },
-            _ => tape(&passes).map_or(Replay::Rerun, Replay::Tape),
+            _ => tape(&iterations).map_or(Replay::Rerun, Replay::Tape),
         };
         self.replays.insert(l.id, replay.clone());
         replay
@@ -211,10 +211,10 @@ impl Task<'_> {
         self.recall(w, coarse, (None, number), &mut at_start);
         let part = pieces(w, piece);
         self.run_keeping(w, l, (start, end, part), &at_start, fine)?;
-        let (name, pass_back) = self.backwards(w, var);
+        let (name, iteration_back) = self.backwards(w, var);
         w.begin();
-        let pass = last_first(w, start, end, pass_back, name);
-        let since = w.sub(pass, start);
+        let iteration = last_first(w, start, end, iteration_back, name);
+        let since = w.sub(iteration, start);
         let number = w.div(since, part);
         let skipped = w.mul(number, part);
         let first = w.add(start, skipped);
@@ -222,13 +222,13 @@ impl Task<'_> {
         self.recall(w, fine, (None, number), &mut before);
         let outer = self.enter(w, &before);
         let (saved, outer_partial) = (self.map.clone(), std::mem::replace(&mut self.partial, true));
-        self.forward_passes(w, l, (first, pass), Vec::new(), |_, _, _| {})?;
+        self.forward_iterations(w, l, (first, iteration), Vec::new(), |_, _, _| {})?;
         (self.map, self.partial) = (saved, outer_partial);
-        self.map.extend(var.map(|var| (var, pass)));
-        self.within(l, pass, |this| this.reverse(w, &l.body))?;
+        self.map.extend(var.map(|var| (var, iteration)));
+        self.within(l, iteration, |this| this.reverse(w, &l.body))?;
         self.locals = outer;
         let body = w.end();
-        let (id, kind) = (w.new_loop(), LoopKind::For { var: pass_back, from: start, to: end });
+        let (id, kind) = (w.new_loop(), LoopKind::For { var: iteration_back, from: start, to: end });
         w.push(Stmt::Loop(Loop { id, kind, body, sums: Vec::new(), until: None, schedule: None }));
         let body = w.end();
         let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from: zero, to: count });
@@ -247,8 +247,8 @@ impl Task<'_> {
     ) -> Result<(), Error> {
         let outer = self.enter(w, entry);
         let (saved, partial) = (self.map.clone(), std::mem::replace(&mut self.partial, true));
-        self.forward_passes(w, l, (from, to), Vec::new(), |this, w, pass| {
-            let since = w.sub(pass, from);
+        self.forward_iterations(w, l, (from, to), Vec::new(), |this, w, iteration| {
+            let since = w.sub(iteration, from);
             let (rest, zero) = (w.binary(Binary::Rem, since, piece), w.index(0));
             let condition = w.compare(Compare::Eq, rest, zero);
             w.begin();
@@ -264,9 +264,9 @@ impl Task<'_> {
 }
 
 /// The length of the pieces that this many inner iterations are cut into: at most [`SLOTS`] of them.
-fn pieces(w: &mut Writer, passes: ValueId) -> ValueId {
+fn pieces(w: &mut Writer, iterations: ValueId) -> ValueId {
     let slots = w.index(SLOTS);
-    let length = rounded_up(w, passes, slots);
+    let length = rounded_up(w, iterations, slots);
     let one = w.index(1);
     w.binary(Binary::Max, length, one)
 }

@@ -91,7 +91,7 @@ impl<'a> Task<'a> {
 
     /// How many events an inner iteration of a loop has, where all have as many and that is known before the loop; `None` where
     /// it has none.
-    pub(super) fn events_of_pass(&self, l: &Loop) -> Option<EventCount> {
+    pub(super) fn events_of_iteration(&self, l: &Loop) -> Option<EventCount> {
         let mut defined = BTreeSet::new();
         walk(&l.body, &mut |stmt| match stmt {
             Stmt::Let(v) => drop(defined.insert(*v)),
@@ -143,9 +143,9 @@ impl<'a> Task<'a> {
             });
             // A loop that runs backwards does not run.
             let end = w.binary(Binary::Max, from, to);
-            let passes = w.sub(end, from);
+            let iterations = w.sub(end, from);
             let each = self.write_events(w, inside);
-            let all = w.mul(passes, each);
+            let all = w.mul(iterations, each);
             sum = w.add(sum, all);
         }
         sum
@@ -155,13 +155,13 @@ impl<'a> Task<'a> {
     pub(super) fn skip_events(
         &self,
         w: &mut Writer,
-        (passes, each): (ValueId, ValueId),
+        (iterations, each): (ValueId, ValueId),
         entry: &mut HashMap<LocalId, ValueId>,
     ) {
         if let Some(next) = self.window.as_ref().map(|window| window.events.next)
             && let Some(first) = entry.get(&next).copied()
         {
-            let skipped = w.mul(passes, each);
+            let skipped = w.mul(iterations, each);
             let number = w.add(first, skipped);
             entry.insert(next, number);
         }
@@ -242,16 +242,16 @@ impl<'a> Task<'a> {
             return Ok(false);
         }
         let Some(number) = self.own_event(w) else { return Ok(false) };
-        let Some(passes) = self.recall_event(w, Type::I64, number)? else { return Ok(false) };
-        let passes = w.cast(passes, Type::Index);
-        let counted = w.local("passes", passes);
-        self.passes.insert(l.id, counted);
+        let Some(iterations) = self.recall_event(w, Type::I64, number)? else { return Ok(false) };
+        let iterations = w.cast(iterations, Type::Index);
+        let counted = w.local("passes", iterations);
+        self.iterations.insert(l.id, counted);
         let from = match l.kind {
             LoopKind::For { from, .. } => self.mapped(from),
             _ => w.index(0),
         };
-        let to = w.add(from, passes);
-        self.forward_passes(w, l, (from, to), Vec::new(), |_, _, _| {})?;
+        let to = w.add(from, iterations);
+        self.forward_iterations(w, l, (from, to), Vec::new(), |_, _, _| {})?;
         Ok(true)
     }
 
@@ -261,11 +261,11 @@ impl<'a> Task<'a> {
     }
 
     /// Keeps how many inner iterations a loop had.
-    pub(super) fn keep_passes(&mut self, w: &mut Writer, event: Option<ValueId>, passes: LocalId) {
+    pub(super) fn keep_iterations(&mut self, w: &mut Writer, event: Option<ValueId>, iterations: LocalId) {
         if let Some(event) = event {
-            let passes = w.get(passes);
-            let passes = w.cast(passes, Type::I64);
-            self.keep_event(w, Type::I64, event, passes);
+            let iterations = w.get(iterations);
+            let iterations = w.cast(iterations, Type::I64);
+            self.keep_event(w, Type::I64, event, iterations);
         }
     }
 
@@ -348,13 +348,13 @@ impl<'a> Task<'a> {
         let map = std::mem::replace(&mut self.map, begin);
         let locals = std::mem::take(&mut self.locals);
         let around = std::mem::take(&mut self.around);
-        let passes = self.passes.clone();
+        let iterations = self.iterations.clone();
         let again = std::mem::replace(&mut self.again, false);
         self.set_filled(true);
         self.forward(w, &events.par.body)?;
         self.set_filled(false);
         (self.map, self.locals, self.around) = (map, locals, around);
-        (self.passes, self.again) = (passes, again);
+        (self.iterations, self.again) = (iterations, again);
         let then = w.end();
         w.push(Stmt::If(Branch { condition: outside, then, otherwise: Vec::new() }));
         if let Some(window) = &mut self.window {

@@ -28,6 +28,16 @@ pub(super) struct Copier<'a> {
     locals: HashMap<LocalId, LocalId>,
 }
 
+/// How a variable comes to an element through an index that is clamped: the fields of [`Step::Clamp`].
+#[derive(Clone, Copy)]
+struct Clamped<'s> {
+    variable: &'s Variable,
+    dimension: usize,
+    sign: i64,
+    rest: &'s Affine,
+    clamp: &'s Clamp,
+}
+
 impl<'a> Copier<'a> {
     pub fn new(inside: &'a BTreeSet<ValueId>, sums: Vec<LocalId>) -> Copier<'a> {
         Copier {
@@ -110,8 +120,13 @@ impl<'a> Copier<'a> {
                 });
                 w.push(Stmt::If(Branch { condition, then, otherwise: Block::new() }));
             }
-            Step::Clamp { .. } => self.each_clamped(w, step, steps, element, write),
-            Step::Each { .. } => self.each_value(w, step, steps, element, write),
+            Step::Clamp { variable, dimension, sign, rest, clamp } => {
+                let clamped = Clamped { variable, dimension: *dimension, sign: *sign, rest, clamp };
+                self.each_clamped(w, &clamped, steps, element, write);
+            }
+            Step::Each { variable, within, part } => {
+                self.each_value(w, (variable, within.as_ref(), *part), steps, element, write);
+            }
         }
     }
 
@@ -120,17 +135,14 @@ impl<'a> Copier<'a> {
     fn each_clamped(
         &mut self,
         w: &mut Writer,
-        step: &Step,
+        clamped: &Clamped,
         steps: &[Step],
         element: &[ValueId],
         write: &dyn Fn(&mut Self, &mut Writer),
     ) {
-        let Step::Clamp { variable, dimension, sign, rest, clamp: Clamp { bounds, offset, index } } = step
-        else {
-            return;
-        };
+        let Clamped { variable, dimension, sign, rest, clamp: Clamp { bounds, offset, index } } = *clamped;
         let offset = self.sum(w, offset);
-        let k = difference(w, 1, element[*dimension], offset);
+        let k = difference(w, 1, element[dimension], offset);
         let (mut at_bound, mut between) = (None, None);
         for bound in bounds {
             let (Bound::Least(v) | Bound::Most(v)) = *bound;
@@ -143,7 +155,7 @@ impl<'a> Copier<'a> {
         let then = self.inner(w, |this, w| {
             let steps = |this: &mut Self, w: &mut Writer| {
                 let at = this.atom(w, *index);
-                let condition = w.compare(Compare::Eq, at, element[*dimension]);
+                let condition = w.compare(Compare::Eq, at, element[dimension]);
                 let then = this.inner(w, |this, w| this.each(w, steps, element, write));
                 w.push(Stmt::If(Branch { condition, then, otherwise: Block::new() }));
             };
@@ -152,7 +164,7 @@ impl<'a> Copier<'a> {
         });
         let otherwise = self.inner(w, |this, w| {
             let rest = this.sum(w, rest);
-            let at = difference(w, *sign, k, rest);
+            let at = difference(w, sign, k, rest);
             let in_range = this.in_range(w, at, variable);
             let condition = either(w, Binary::And, between, in_range);
             let then = this.inner(w, |this, w| {
@@ -170,16 +182,15 @@ impl<'a> Copier<'a> {
     fn each_value(
         &mut self,
         w: &mut Writer,
-        step: &Step,
+        (variable, within, part): (&Variable, Option<&Within>, Part),
         steps: &[Step],
         element: &[ValueId],
         write: &dyn Fn(&mut Self, &mut Writer),
     ) {
-        let Step::Each { variable, within, part } = step else { return };
-        let (mut from, mut to) = self.bounds(w, variable, within.as_ref(), element);
+        let (mut from, mut to) = self.bounds(w, variable, within, element);
         let name = w.program.value(variable.var).name.clone().unwrap_or_else(|| "i".to_string());
         let (first, lanes) = (from, w.index(LANES));
-        if *part != Part::All {
+        if part != Part::All {
             let all = w.sub(to, from);
             let rounds = w.div(all, lanes);
             (from, to) = match part {
@@ -196,7 +207,7 @@ impl<'a> Copier<'a> {
             if let Part::Lane(lane) = part {
                 let done = w.mul(var, lanes);
                 let start = w.add(first, done);
-                at = w.add(start, *lane);
+                at = w.add(start, lane);
             }
             this.values.insert(variable.var, at);
             this.each(w, steps, element, write);

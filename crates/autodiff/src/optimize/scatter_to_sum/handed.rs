@@ -30,32 +30,34 @@ pub(super) enum Handed {
     /// What a local holds before the statement of this number.
     Local(LocalId, usize),
     /// A value of each inner iteration of a loop.
-    InPass(ValueId, LoopId),
+    InIteration(ValueId, LoopId),
     /// What a local holds in each inner iteration of a loop before the statement of this number of its body.
-    LocalInPass(LocalId, LoopId, usize),
+    LocalInIteration(LocalId, LoopId, usize),
 }
 
 impl Handed {
     /// The loop whose inner iterations hand it on.
-    fn in_pass_of(self) -> Option<LoopId> {
+    fn in_iteration_of(self) -> Option<LoopId> {
         match self {
-            Handed::InPass(_, l) | Handed::LocalInPass(_, l, _) => Some(l),
+            Handed::InIteration(_, l) | Handed::LocalInIteration(_, l, _) => Some(l),
             Handed::Value(_) | Handed::Local(..) => None,
         }
     }
 
     pub(super) fn ty(self, w: &Writer) -> Type {
         match self {
-            Handed::Value(v) | Handed::InPass(v, _) => w.ty(v),
-            Handed::Local(local, _) | Handed::LocalInPass(local, ..) => w.program.locals[local.index()].ty,
+            Handed::Value(v) | Handed::InIteration(v, _) => w.ty(v),
+            Handed::Local(local, _) | Handed::LocalInIteration(local, ..) => {
+                w.program.locals[local.index()].ty
+            }
         }
     }
 
     /// It, where it is handed on.
     pub(super) fn value(self, w: &mut Writer) -> ValueId {
         match self {
-            Handed::Value(v) | Handed::InPass(v, _) => v,
-            Handed::Local(local, _) | Handed::LocalInPass(local, ..) => w.get(local),
+            Handed::Value(v) | Handed::InIteration(v, _) => v,
+            Handed::Local(local, _) | Handed::LocalInIteration(local, ..) => w.get(local),
         }
     }
 }
@@ -101,8 +103,8 @@ pub(super) struct Way<'b> {
 
 impl Way<'_> {
     /// Do inner iterations of loops hand something on?
-    pub fn is_by_passes(&self) -> bool {
-        self.copied.iter().flat_map(|copied| &copied.handed).any(|h| h.in_pass_of().is_some())
+    pub fn is_by_iterations(&self) -> bool {
+        self.copied.iter().flat_map(|copied| &copied.handed).any(|h| h.in_iteration_of().is_some())
     }
 
     fn repeats(&self, program: &Program) -> Repeats {
@@ -204,7 +206,7 @@ impl Splitter<'_> {
         let deep = vars.len() > self.ranges.len() + 1;
         let first = match outermost {
             Outermost::Always if (deep || whole.is_none()) && !chain.is_empty() => {
-                at_depth(1).filter(Way::is_by_passes)
+                at_depth(1).filter(Way::is_by_iterations)
             }
             _ => None,
         };
@@ -303,7 +305,7 @@ impl Splitter<'_> {
                 Type::Index => self.read_again(w, v, &mut way.read),
                 _ if again && self.is_cheap(w, v) => self.read_again(w, v, &mut way.read),
                 _ => match defined.iter().rposition(|defined| defined.contains(&v)) {
-                    Some(link) => drop(handed.insert(Handed::InPass(v, way.chain[link].inner.id))),
+                    Some(link) => drop(handed.insert(Handed::InIteration(v, way.chain[link].inner.id))),
                     None => drop(handed.insert(Handed::Value(v))),
                 },
             }
@@ -315,7 +317,7 @@ impl Splitter<'_> {
             handed.insert(match way.chain.iter().rposition(|link| changes(link.inner, local)) {
                 Some(link) => {
                     let place = way.place(link, copied);
-                    Handed::LocalInPass(local, way.chain[link].inner.id, place)
+                    Handed::LocalInIteration(local, way.chain[link].inner.id, place)
                 }
                 None => Handed::Local(local, at),
             });
@@ -354,19 +356,19 @@ impl Splitter<'_> {
     fn try_keep_for(&mut self, w: &mut Writer, kept: &mut ScratchArrays, way: &Way<'_>) -> Option<Stores> {
         let mut stores = Stores::default();
         for copied in &way.copied {
-            let (in_pass, before): (BTreeSet<Handed>, BTreeSet<Handed>) =
-                copied.handed.iter().copied().partition(|h| h.in_pass_of().is_some());
+            let (in_iteration, before): (BTreeSet<Handed>, BTreeSet<Handed>) =
+                copied.handed.iter().copied().partition(|h| h.in_iteration_of().is_some());
             stores.before.extend(self.keep(w, kept, &before)?);
-            for h in in_pass {
+            for h in in_iteration {
                 if self.holders.contains_key(&h) {
                     continue;
                 }
-                let link = way.link(h.in_pass_of()?)?;
+                let link = way.link(h.in_iteration_of()?)?;
                 let chain = &way.chain[..=link];
                 let places = self.places(chain)?;
-                let array = self.array_of_passes(w, kept, h.ty(w), &places)?;
+                let array = self.array_of_iterations(w, kept, h.ty(w), &places)?;
                 w.begin();
-                let at = self.place_of_pass(w, (chain, &places), &mut |_, v| v);
+                let at = self.place_of_iteration(w, (chain, &places), &mut |_, v| v);
                 let value = h.value(w);
                 if let Some(at) = at {
                     w.store(array, at, value, None);
@@ -390,7 +392,7 @@ impl Splitter<'_> {
     }
 
     /// An array with these places that holds nothing else.
-    fn array_of_passes(
+    fn array_of_iterations(
         &self,
         w: &mut Writer,
         kept: &mut ScratchArrays,
@@ -412,7 +414,7 @@ impl Splitter<'_> {
     }
 
     /// The place of an inner iteration in the arrays of its iterations; `known` has values of the loop.
-    fn place_of_pass(
+    fn place_of_iteration(
         &self,
         w: &mut Writer,
         (chain, places): (&[Link<'_>], &Places),
@@ -421,7 +423,7 @@ impl Splitter<'_> {
         let domain = self.domain.as_ref()?;
         let number = write(w, places.number()?, &mut |w, v| {
             if let Some(link) = chain.iter().find(|link| link.level.var == v) {
-                return pass(w, link.inner, known);
+                return iteration(w, link.inner, known);
             }
             match domain.ranges.iter().position(|r| r.var == v) {
                 Some(k) => known(w, self.ranges[k].var),
@@ -448,19 +450,19 @@ impl Splitter<'_> {
     ) {
         for h in handed {
             let Some(array) = self.holders.get(h).copied() else { continue };
-            let place = match h.in_pass_of().and_then(|l| way.link(l)) {
+            let place = match h.in_iteration_of().and_then(|l| way.link(l)) {
                 Some(link) => {
                     let chain = &way.chain[..=link];
                     self.places(chain).and_then(|places| {
-                        self.place_of_pass(w, (chain, &places), &mut |w, v| copier.again(w, v))
+                        self.place_of_iteration(w, (chain, &places), &mut |w, v| copier.again(w, v))
                     })
                 }
                 None => self.own_index(w, |v| copier.known(v)),
             };
             let Some(place) = place else { continue };
             match h {
-                Handed::Value(v) | Handed::InPass(v, _) => copier.hand(w, *v, array, place),
-                Handed::Local(local, _) | Handed::LocalInPass(local, ..) => {
+                Handed::Value(v) | Handed::InIteration(v, _) => copier.hand(w, *v, array, place),
+                Handed::Local(local, _) | Handed::LocalInIteration(local, ..) => {
                     copier.hand_local(w, *local, array, place)
                 }
             }
@@ -478,7 +480,7 @@ fn changes(l: &Loop, local: LocalId) -> bool {
 }
 
 /// The inner iteration of the source's loop that an inner iteration of a loop takes back: the last one first.
-fn pass(w: &mut Writer, l: &Loop, known: &mut dyn FnMut(&mut Writer, ValueId) -> ValueId) -> ValueId {
+fn iteration(w: &mut Writer, l: &Loop, known: &mut dyn FnMut(&mut Writer, ValueId) -> ValueId) -> ValueId {
     let LoopKind::For { var, from, to } = l.kind else { return w.index(0) };
     let [var, from, to] = [var, from, to].map(|v| known(w, v));
     let (ends, one) = (w.add(from, to), w.index(1));

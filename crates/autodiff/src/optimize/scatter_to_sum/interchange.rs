@@ -35,7 +35,7 @@ impl Splitter<'_> {
         let variables = self.variables(&group.members[0].loops)?;
         let vars: BTreeSet<ValueId> = variables.iter().map(|v| v.var).collect();
         let way = self.way(w, &group.wanted(body), &vars, Outermost::Always)?;
-        if group.plain && !way.is_by_passes() {
+        if group.plain && !way.is_by_iterations() {
             return None;
         }
         if !way.read.is_disjoint(&self.tapes.passing) {
@@ -87,12 +87,12 @@ impl Splitter<'_> {
             told.insert(var);
             match self.taken_backwards(w, l) {
                 // The elements ascend, not the inner iterations.
-                Some(pass) => {
+                Some(iteration) => {
                     let (ends, one) = (w.add(range.from, range.to), w.index(1));
                     let last = w.sub(ends, one);
                     let back = w.sub(last, range.var);
                     copier.give(var, back);
-                    copier.give(pass, range.var);
+                    copier.give(iteration, range.var);
                 }
                 None => copier.give(var, range.var),
             }

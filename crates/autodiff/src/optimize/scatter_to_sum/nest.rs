@@ -123,8 +123,8 @@ impl Splitter<'_> {
         let steps = preimage(&w.program, self.affines, &variables, member.store.index, &depends);
         let slice = prune(&w.program, vec![only(&body[member.at], &[member.number - group.before].into())]);
         // Where inner iterations hand on what loops beside the update computed, nothing far apart is read.
-        let by_passes = self.hands_on_sums(w, &group.wanted(body), &slice);
-        !by_passes && steps.is_some_and(|steps| wants_lanes(&w.program, self.affines, &steps, &slice))
+        let by_iterations = self.hands_on_sums(w, &group.wanted(body), &slice);
+        !by_iterations && steps.is_some_and(|steps| wants_lanes(&w.program, self.affines, &steps, &slice))
     }
 
     /// The variables of the parallel loop and of these loops inside it, where their inner iterations are counted.

@@ -102,7 +102,7 @@ pub(super) fn needs(program: &Program, block: &Block) -> Option<Needs> {
                 if let LoopKind::For { var, .. } = l.kind {
                     defined.insert(var);
                 }
-                alone &= updates(stmt) == 0 || passes_are_alone(l);
+                alone &= updates(stmt) == 0 || iterations_are_alone(l);
             }
             _ => {}
         }
@@ -113,7 +113,7 @@ pub(super) fn needs(program: &Program, block: &Block) -> Option<Needs> {
 }
 
 /// Is nothing that an inner iteration sets there in the next one?
-fn passes_are_alone(l: &Loop) -> bool {
+fn iterations_are_alone(l: &Loop) -> bool {
     let (mut declared, mut set) = (BTreeSet::new(), BTreeSet::new());
     walk(&l.body, &mut |stmt| match stmt {
         Stmt::Declare(local, _) => drop(declared.insert(*local)),

@@ -146,7 +146,7 @@ fn what_nobody_writes_is_read_anywhere() {
 }
 
 #[test]
-fn branches_and_locals_of_a_pass_are_its_own() {
+fn branches_and_locals_of_an_iteration_are_its_own() {
     let mut l = Timed::new();
     let first = l.b.compare(Compare::Eq, l.t, l.zero);
     let local = l.b.local("x", first);
@@ -267,16 +267,16 @@ fn what_is_not_a_parallel_loop_stays_outside() {
 }
 
 #[test]
-fn passes_that_are_not_counted_stay_outside() {
+fn iterations_that_are_not_counted_stay_outside() {
     let mut l = Timed::new();
     l.add();
     let done = l.b.compare(Compare::Gt, l.t, l.one);
     l.b.end_loop(Some(done));
-    check(&l.b.finish().unwrap(), expect!["outside: the number of passes is not known on entry"]);
+    check(&l.b.finish().unwrap(), expect!["outside: the number of iterations is not known on entry"]);
 }
 
 #[test]
-fn scalars_that_outlive_a_pass_stay_outside() {
+fn scalars_that_outlive_an_iteration_stay_outside() {
     let mut b = Builder::new("timed");
     let u = b.array("u", Type::F64, 1, Access::Write);
     let [zero, one] = [0, 1].map(|k| b.literal(Literal::index(k)));
@@ -290,7 +290,7 @@ fn scalars_that_outlive_a_pass_stay_outside() {
     b.update(Combine::Add, u, &[i], now);
     b.end_par();
     b.end_loop(None);
-    check(&b.finish().unwrap(), expect!["outside: `dt` outlives a pass that sets it"]);
+    check(&b.finish().unwrap(), expect!["outside: `dt` outlives an iteration that sets it"]);
 }
 
 /// The program of [`Timed::add`] with these statements before the first of its loop.

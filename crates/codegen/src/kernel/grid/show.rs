@@ -86,6 +86,7 @@ impl Shown<'_> {
                     Barrier::Grid => "barrier",
                     Barrier::GridBetween => "barrier, unless it was the last",
                     Barrier::Block => "barrier of the block",
+                    Barrier::BlockUnlessFault => "barrier of the block; after a fault, no more tiles",
                 },
             ),
             Node::SkipOne => self.line(depth, "the next batch begins at the next iteration"),

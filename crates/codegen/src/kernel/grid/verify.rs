@@ -133,6 +133,7 @@ impl<'a> Place<'a> {
                 matches!(over, Over::Windows | Over::Batches(_) | Over::CountedBatches)
             }
             (Barrier::Block, Some(Over::Tiles(_) | Over::LeavesInTiles(_))) => true,
+            (Barrier::BlockUnlessFault, Some(Over::Tiles(_))) => true,
             _ => false,
         };
         holds(alike, 2)

@@ -7,17 +7,22 @@
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use ebbtide_ir::evaluate::{Bits, combine, neutral};
+use ebbtide_ir::evaluate::{Bits, combine, fma, neutral};
 use ebbtide_ir::leaf::LANES;
-use ebbtide_ir::{ArrayId, Combine, LoopKind, Par, Program, Type, ValueId};
+use ebbtide_ir::{
+    ArrayId, Assign, Combine, Layout, LibraryCall, LibraryOp, LoopKind, Par, Program, Type, ValueId,
+};
 
-use super::{Barrier, By, Manner, MappingId, Step, Steps, TimeLoop, Whole};
+use super::{Barrier, By, Manner, MappingId, Product, Step, Steps, TimeLoop, Whole};
 use crate::kernel::interpret::{Iteration, Memory};
 use crate::kernel::name::Name;
 use crate::kernel::stmt::Body;
 
 /// The values of names.
 type Names = BTreeMap<Name, Vec<Bits>>;
+
+/// A factor of a product: its elements and its shape.
+type Factor = (Vec<Bits>, Vec<i64>);
 
 /// A segment, and what its steps are made of.
 pub(crate) struct Segment<'a> {
@@ -63,8 +68,10 @@ impl Segment<'_> {
                         shared: Some(guard),
                         names: Names::new(),
                         places,
+                        waiting: BTreeMap::new(),
                     };
                     one.steps(self.steps);
+                    assert!(one.waiting.is_empty(), "a product waits for ever");
                     one.pass_the_turn();
                     one.places
                 })
@@ -98,6 +105,8 @@ struct Thread<'a> {
     names: Names,
     /// By array: its place in memory.
     places: Vec<usize>,
+    /// By matrix: the factors of products that wait for it.
+    waiting: BTreeMap<ArrayId, Vec<Vec<Factor>>>,
 }
 
 impl Thread<'_> {
@@ -197,6 +206,12 @@ impl Thread<'_> {
             Step::Interchanged(_, steps) | Step::Par(_, steps) => self.steps(steps),
             Step::Iterations(par, manner) => self.iterations(par, *manner),
             Step::CombineLeaves(par) => self.combine_leaves(par),
+            Step::Library(_, steps) => self.steps(steps),
+            Step::Operation(call, when) => self.product(call, *when),
+            Step::Settle(matrix) => {
+                let waiting = self.waiting.remove(matrix).unwrap_or_default();
+                waiting.iter().for_each(|factors| self.add_product(*matrix, factors));
+            }
             other => unreachable!("no test has {other:?}"),
         }
     }
@@ -295,6 +310,34 @@ impl Thread<'_> {
         let totals = lanes.into_iter().zip(&typed).map(total).collect();
         if !sums.is_empty() {
             self.shared().totals = totals;
+        }
+    }
+
+    /// `c += aᵀ · b`: at once into this thread's part of the matrix, or later.
+    fn product(&mut self, call: &LibraryCall, when: Product) {
+        let (left, right, into) = (Layout::Transposed, Layout::Plain, Assign::Add);
+        assert_eq!(call.op, LibraryOp::Matmul { left, right, into }, "no test has another operation");
+        let (matrix, places) = (call.writes[0], self.places.clone());
+        let factors = call.reads.iter().map(|array| {
+            let memory = &self.shared().memory;
+            (memory.arrays[places[array.index()]].clone(), memory.shapes[array.index()].clone())
+        });
+        let factors: Vec<Factor> = factors.collect();
+        match when {
+            Product::AtOnce => self.add_product(matrix, &factors),
+            Product::Waits => self.waiting.entry(matrix).or_default().push(factors),
+        }
+    }
+
+    /// Adds the product of two factors to this thread's rows of a matrix, term by term.
+    fn add_product(&mut self, matrix: ArrayId, factors: &[Factor]) {
+        let [(a, of_a), (b, of_b)] = factors else { unreachable!("a product has two factors") };
+        let (ty, (first, end)) = (self.segment.program.array(matrix).ty, self.share((0, of_a[1])));
+        for (i, j) in (first..end).flat_map(|i| (0..of_b[1]).map(move |j| (i, j))) {
+            self.change(matrix, &[i, j], |old| {
+                let factor = |k: i64| (a[(k * of_a[1] + i) as usize], b[(k * of_b[1] + j) as usize]);
+                (0..of_a[0]).map(factor).fold(old, |sum, (x, y)| fma(ty, x, y, sum))
+            });
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ebbtide_ir::{ArrayId, Combine, Indices, LoopKind, Op, Program, ValueId};
 
-use super::{Barrier, By, Manner, Step, Steps, TimeLoop, Whole};
+use super::{Barrier, By, Manner, Product, Step, Steps, TimeLoop, Whole};
 use crate::kernel::show::literal;
 
 /// The text of a segment.
@@ -106,7 +106,8 @@ impl Shown<'_> {
             },
             Step::CombineLeaves(_) => "combine leaves".to_string(),
             Step::Library(call, _) => format!("library {}, if arrays fit", call.name(self.program)),
-            Step::Operation(_) => "operation".to_string(),
+            Step::Operation(_, Product::AtOnce) => "operation".to_string(),
+            Step::Operation(_, Product::Waits) => "operation, which waits".to_string(),
             Step::Push(push, _) => format!("push {}", name(push.array)),
             Step::PushExchanged(push) => format!("push {} by exchange", name(push.array)),
             Step::Pop(a) => format!("pop {}", name(*a)),

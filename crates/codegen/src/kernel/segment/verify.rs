@@ -4,12 +4,14 @@
 //! 2. Leaves are combined behind a barrier that follows their iterations.
 //! 3. A library operation stands behind the question whether its arrays fit.
 //! 4. What is kept or restored has a place.
+//! 5. A product waits in a loop, behind which its matrix is settled.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use ebbtide_ir::{ArrayId, ParId};
 
-use super::{Barrier, Step, Steps, Whole};
+use super::{Barrier, Product, Step, Steps, Whole};
 
 /// Why a segment is not lawful: the number of the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +35,32 @@ enum Around {
 
 /// Are the steps lawful?
 pub(crate) fn verify(steps: &Steps) -> Result<(), Broken> {
-    inside(steps, Around::Nothing)
+    inside(steps, Around::Nothing)?;
+    holds(waiting(steps).is_empty(), 5)
+}
+
+/// The matrices that products of these steps wait for, and that are not settled behind the loop. The depth of recursion is that of
+/// nesting in the source.
+fn waiting(steps: &Steps) -> BTreeSet<ArrayId> {
+    let mut left = BTreeSet::new();
+    let mut steps = steps.iter().peekable();
+    while let Some(step) = steps.next() {
+        let mut here = match step {
+            Step::Operation(call, Product::Waits) => call.writes.iter().copied().collect(),
+            Step::If { then, otherwise, .. } => &waiting(then) | &waiting(otherwise),
+            Step::Loop(l) => &waiting(&l.head) | &waiting(&l.body),
+            Step::Interchanged(_, steps) | Step::Library(_, steps) => waiting(steps),
+            _ => BTreeSet::new(),
+        };
+        if let Step::Loop(_) = step {
+            while let Some(Step::Settle(matrix)) = steps.peek() {
+                here.remove(matrix);
+                steps.next();
+            }
+        }
+        left.extend(here);
+    }
+    left
 }
 
 fn holds(condition: bool, rule: usize) -> Result<(), Broken> {
@@ -56,7 +83,7 @@ fn inside(steps: &Steps, around: Around) -> Result<(), Broken> {
                 let met = matches!(before, [.., Step::Iterations(..), Step::Barrier(Barrier::Always)]);
                 holds(around == Around::Par(par.id) && met, 2)?;
             }
-            Step::Operation(_) => holds(around == Around::Library, 3)?,
+            Step::Operation(..) => holds(around == Around::Library, 3)?,
             Step::Whole(Whole::Keep(a) | Whole::Restore(a)) => holds(around == Around::Place(*a), 4)?,
             Step::If { then, otherwise, .. } => {
                 inside(then, Around::Nothing)?;

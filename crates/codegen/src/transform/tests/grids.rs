@@ -22,6 +22,7 @@ use crate::kernel::interpret::Memory;
 use crate::kernel::nest::interpret::Outside;
 use crate::transform::forms::Forms;
 use crate::transform::grid_nest::GridLoop;
+use crate::transform::pipeline::CUDA;
 
 const GRIDS: [Threads; 4] = [
     Threads { blocks: 1, of_block: 16, last_first: false },
@@ -40,7 +41,7 @@ struct Dealt<'p> {
 impl<'p> Dealt<'p> {
     fn of(program: &'p Program, facts: &'p Facts) -> Dealt<'p> {
         let l = Loop::of(program, facts);
-        let mut forms = Forms::of(program, facts);
+        let mut forms = Forms::of(program, facts, CUDA);
         let manner = grid_manner(program, facts, l.par);
         let form = &grid_form((program, facts), l.par, manner, forms.terms());
         let grid = GridLoop { program, facts, par: l.par, form }.nest(&mut forms);

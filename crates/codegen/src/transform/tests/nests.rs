@@ -19,6 +19,7 @@ use crate::kernel::nest::verify::{Broken, verify as lawful};
 use crate::kernel::nest::{Interiors, Kind, Nest, Node, Over, Row};
 use crate::transform::forms::Forms;
 use crate::transform::loop_nest::ParallelLoop;
+use crate::transform::pipeline::C;
 
 const TARGET: Target = Target { vector_bytes: 32, threads: Threads::Several };
 
@@ -40,7 +41,7 @@ impl<'p> Nested<'p> {
         let l = Loop::of(program, facts);
         let sums = reductions(facts, l.par);
         let of = ParallelLoop { program, facts, target: TARGET, par: l.par, reductions: &sums };
-        let nest = of.nest(&mut Forms::of(program, facts));
+        let nest = of.nest(&mut Forms::of(program, facts, C));
         Nested { l, sums, nest }
     }
 

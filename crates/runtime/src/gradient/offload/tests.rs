@@ -11,7 +11,7 @@ use ebbtide_snapshot::fs::{Disks, Entry, InputFile, LockGuard, OutputFile};
 
 use super::*;
 use crate::device::{Backend, Start};
-use crate::testing::{FakeMemory, Travel};
+use crate::testing::{FakeMemory, Travel, device_with_memory};
 use crate::{Arg, Budget, CompiledGradient, Plan, Ran, Rate, Rates, interpreter};
 
 thread_local! {
@@ -22,9 +22,8 @@ pub(super) fn file_system() -> Arc<dyn FileSystem> {
     FILES.with(|files| files.borrow().clone())
 }
 
-/// A device that copies as late as it may, and breaks down.
-struct Apart {
-    memory: Arc<FakeMemory>,
+/// The interpreter, until it breaks down.
+struct Fragile {
     interpreter: Device,
     /// It breaks down after this many segments.
     left: Arc<AtomicI64>,
@@ -46,14 +45,10 @@ unsafe impl Executable for Code {
     }
 }
 
-// SAFETY (*Faithful code*): the interpreter's, of what is given; (*One memory*): one for all calls.
-unsafe impl Backend for Apart {
+// SAFETY (*Faithful code*): the interpreter's, of what is given; (*One memory*): the host's, for all calls.
+unsafe impl Backend for Fragile {
     fn name(&self) -> &str {
-        "apart"
-    }
-
-    fn memory(&self) -> Option<Arc<dyn Memory>> {
-        Some(self.memory.clone())
+        "fragile"
     }
 
     fn compile(
@@ -67,13 +62,17 @@ unsafe impl Backend for Apart {
     }
 }
 
+/// A device that copies as late as it may, and computes with this code.
+fn late(code: &Device) -> Device {
+    device_with_memory("late", FakeMemory::new(Travel::WhenWaitedFor), code)
+}
+
 fn apart() -> Device {
-    fragile(Arc::new(AtomicI64::new(i64::MAX)))
+    late(&interpreter())
 }
 
 fn fragile(left: Arc<AtomicI64>) -> Device {
-    let memory = FakeMemory::new(Travel::WhenWaitedFor);
-    Device::new(Arc::new(Apart { memory, interpreter: interpreter(), left }))
+    late(&Device::new(Arc::new(Fragile { interpreter: interpreter(), left })))
 }
 
 /// `x = 0.3 x y + 0.1; y = 0.9 y + 0.01 x x` again and again: a state of two arrays, and a tape.

@@ -86,7 +86,7 @@ pub(crate) struct Piece<'p> {
     /// What one of them pushes.
     pub pushes: &'p [Pushes],
     /// The values that the loop's variable has in them.
-    pub passes: (i64, i64),
+    pub counted: (i64, i64),
 }
 
 /// A host that was asked so often at one place and changed nothing will not change anything.
@@ -125,7 +125,7 @@ impl<'a> Run<'a> {
             if self.shapes.now() != shapes {
                 // What is pushed from here on is larger, and may be more.
                 match piece {
-                    Some(Piece { pushes, passes, .. }) => self.reserve_beside(&held, pushes, passes)?,
+                    Some(Piece { pushes, counted, .. }) => self.reserve_beside(&held, pushes, counted)?,
                     None => self.reserve_beside(&held, &self.variant.steps.pushes[segment], (0, 1))?,
                 }
             }

@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
             let at = *path.next().ok_or_else(wrong)?;
             let step = steps.get(at).ok_or_else(wrong)?;
             for before in &steps[..at] {
-                self.pass(before, &mut open);
+                self.close(before, &mut open);
             }
             match step {
                 Step::If { condition, then, otherwise } => {
@@ -198,13 +198,13 @@ impl<'a> Run<'a> {
     }
 
     /// What a step that is over has opened or closed. The depth of recursion is that of nesting in the source.
-    fn pass(&self, step: &'a Step, open: &mut BTreeMap<LoopId, &'a Sweep>) {
+    fn close(&self, step: &'a Step, open: &mut BTreeMap<LoopId, &'a Sweep>) {
         match step {
             Step::Forward(sweep) => drop(open.insert(sweep.id, sweep)),
             Step::Backward(id, _) => drop(open.remove(id)),
             Step::If { condition, then, otherwise } => {
                 let taken = self.frame.scalars.locals[condition.index()] != 0;
-                (if taken { then } else { otherwise }).iter().for_each(|step| self.pass(step, open));
+                (if taken { then } else { otherwise }).iter().for_each(|step| self.close(step, open));
             }
             Step::Run(_) | Step::Host(..) | Step::For { .. } => {}
         }
@@ -234,8 +234,8 @@ impl<'a> Run<'a> {
                 let Some(bounds) = bounds else {
                     return Err(self.variant.internal("the bounds of a loop could not be computed"));
                 };
-                let passes = |(from, to): &(i64, i64)| Some(to.saturating_sub(*from).max(0) as u64);
-                let Some((first, _)) = bounds.iter().find(|b| passes(b) == schedule.steps()) else {
+                let iterations = |(from, to): &(i64, i64)| Some(to.saturating_sub(*from).max(0) as u64);
+                let Some((first, _)) = bounds.iter().find(|b| iterations(b) == schedule.steps()) else {
                     return Err(reader
                         .damaged("a schedule in it has another number of iterations than its loop")
                         .into());

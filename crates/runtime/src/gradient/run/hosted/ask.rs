@@ -125,8 +125,8 @@ impl<'a> Run<'a> {
     fn place_in_source(&self, key: Visit, place: &Place, reason: i64, first: Option<u64>) -> Yielded {
         let source = &self.variant.source;
         let mut place = Place { region: key.0, iterations: place.iterations.clone() };
-        if let (Some(first), Some(passes)) = (first, place.iterations.first_mut()) {
-            *passes += first;
+        if let (Some(first), Some(finished)) = (first, place.iterations.first_mut()) {
+            *finished += first;
         }
         let mut at = Yielded { place, reason, known: None, ..Yielded::nowhere(source) };
         for stmt in enclosing(source, key.0) {
