@@ -29,8 +29,15 @@ pub struct Unit {
     pub widths: Vec<Width>,
     /// The arrays whose tapes are packed: `f->tape` has an `eb_packed` for each, no table of addresses.
     pub packed_tapes: Vec<ArrayId>,
-    /// How many parts the text has: each can be compiled by itself, with its number as `EB_PART`.
-    pub parts: usize,
+    /// By segment: the part of the text that it is in. Each part can be compiled by itself, with its number as `EB_PART`.
+    pub parts: Vec<usize>,
+}
+
+impl Unit {
+    /// How many parts the text has.
+    pub fn count_parts(&self) -> usize {
+        self.parts.iter().max().map_or(1, |last| last + 1)
+    }
 }
 
 /// So many counters of loops come with an assertion that does not hold; `EB_COUNTERS` of the prelude.

@@ -1,11 +1,27 @@
 //! What generated code is given: the prelude of the C text declares the same.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32};
 
 use ebbtide_codegen::COUNTERS;
 use ebbtide_runtime::TapePiece;
 
 use crate::operation::Context;
+
+/// How many counts there are for threads to arrive at; `EB_GROUPS` of the prelude.
+pub(crate) const GROUPS: usize = 16;
+
+/// A count that threads arrive at, alone on its line of memory; `eb_count` of the prelude.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+pub(crate) struct Count(pub i32);
+
+/// What threads that wait for others read, alone on its line of memory; the end of `eb_shared`.
+#[repr(C, align(64))]
+pub(crate) struct Met {
+    pub generation: AtomicU32,
+    pub verdict: i32,
+    pub sleepers: AtomicI32,
+}
 
 /// What all threads of a launch share; `eb_shared` of the prelude.
 #[repr(C)]
@@ -16,24 +32,32 @@ pub(crate) struct Shared {
     pub index: i64,
     pub extent: i64,
     pub at: [i64; COUNTERS],
-    pub verdict: i32,
     pub stop: *const AtomicBool,
     pub done: *const AtomicI64,
     pub apart: [i64; 2],
     pub met: i64,
     pub now: extern "C" fn() -> i64,
-    pub arrived: i32,
-    pub generation: AtomicI32,
     pub spins: i32,
-    pub sleepers: AtomicI32,
+    pub group: i32,
     pub slept: AtomicI64,
-    pub sleep: unsafe extern "C" fn(*const Shared, i32),
+    pub sleep: unsafe extern "C" fn(*const Shared, u32),
     pub wake: unsafe extern "C" fn(*const Shared),
     pub outcome: i32,
     pub region: i32,
     pub reason: i64,
     pub context: *const Context<'static>,
     pub call: extern "C" fn(*const Context<'static>, i64, *const *mut u8, *const i64, *const u64) -> i32,
+    pub met_at: Met,
+    pub arrived: [Count; GROUPS],
+    pub groups: Count,
+}
+
+/// The least logarithm of the threads that arrive at one count where so many threads have [`GROUPS`] of them; no less than
+/// that of four.
+pub(crate) fn group(threads: usize) -> i32 {
+    (2..i32::BITS as i32 - 1)
+        .find(|log| threads.saturating_sub(1) >> log < GROUPS)
+        .unwrap_or(i32::BITS as i32 - 2)
 }
 
 /// What one thread of a launch works on; `eb_frame` of the prelude.

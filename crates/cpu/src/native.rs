@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
 use ebbtide_codegen::{
@@ -19,7 +19,7 @@ use ebbtide_runtime::{
     Backend, Counters, Error, Event, Executable, Frame, Result, Start, partial_sums, yielding_regions,
 };
 
-use crate::abi::{Packed, Shared, ThreadFrame};
+use crate::abi::{Count, GROUPS, Met, Packed, Shared, ThreadFrame, group};
 use crate::code::{Code, Optimize, Recipe};
 use crate::compiler::Compiler;
 use crate::leave_vectors::leave_vectors;
@@ -28,30 +28,25 @@ use crate::pool::Pool;
 use crate::staging::Staging;
 use crate::work::{Given, is_countable};
 
-/// Where threads sleep that have waited longer than a spin; the standard library waits on a futex where there is one.
-static BED: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
-
 /// Sleeps until the generation is no longer the one that the caller has seen.
-unsafe extern "C" fn sleep(shared: *const Shared, seen: i32) {
+unsafe extern "C" fn sleep(shared: *const Shared, seen: u32) {
     // SAFETY (*Liveness*): the words belong to the launch that the calling thread is part of; all that other threads write
     // meanwhile is atomic.
     let (generation, sleepers, slept) =
-        unsafe { (&(*shared).generation, &(*shared).sleepers, &(*shared).slept) };
+        unsafe { (&(*shared).met_at.generation, &(*shared).met_at.sleepers, &(*shared).slept) };
     let begun = now();
-    let mut held = BED.0.lock().unwrap_or_else(PoisonError::into_inner);
     sleepers.fetch_add(1, Ordering::SeqCst);
     while generation.load(Ordering::SeqCst) == seen {
-        held = BED.1.wait(held).unwrap_or_else(PoisonError::into_inner);
+        atomic_wait::wait(generation, seen);
     }
     sleepers.fetch_sub(1, Ordering::SeqCst);
-    drop(held);
     slept.fetch_add(now() - begun, Ordering::Relaxed);
 }
 
-/// Wakes all that sleep: those of this launch find that the generation has changed.
-unsafe extern "C" fn wake(_shared: *const Shared) {
-    drop(BED.0.lock().unwrap_or_else(PoisonError::into_inner));
-    BED.1.notify_all();
+/// Wakes all threads of the launch that sleep.
+unsafe extern "C" fn wake(shared: *const Shared) {
+    // SAFETY (*Liveness*): as above.
+    atomic_wait::wake_all(unsafe { &raw const (*shared).met_at.generation });
 }
 
 /// The CPU with a compiler.
@@ -183,8 +178,8 @@ extern "C" fn now() -> i64 {
 struct Decided {
     shape: Vec<i64>,
     scalars: Vec<u64>,
-    /// By segment: is it worth several threads?
-    worth: Vec<bool>,
+    /// By segment: how many threads it is worth.
+    threads: Vec<usize>,
     /// The most leaves of a reduction.
     leaves: usize,
     /// The bytes in which all threads together note or keep terms of sums.
@@ -268,12 +263,12 @@ impl Native {
             return known.clone();
         }
         let given = Given { program: &self.program, views: &frame.arrays, scalars: &frame.arguments };
-        let several = self.pool.threads() > 1;
-        let worth = self.segments.iter().map(|s| several && given.worth_sharing(&self.facts, s)).collect();
+        let most = self.pool.threads();
+        let threads = self.segments.iter().map(|s| given.threads(&self.facts, s, most)).collect();
         let leaves = if self.unit.reductions == 0 { 0 } else { given.leaves(&self.facts, &self.segments) };
         let notes = given.room_for_notes(&self.facts, &self.segments, self.pool.threads());
         let room = notes.max(given.room_for_terms(self.unit.kept_terms, &self.segments));
-        let decided = Arc::new(Decided { shape, scalars, worth, leaves: leaves as usize, room });
+        let decided = Arc::new(Decided { shape, scalars, threads, leaves: leaves as usize, room });
         *last = Some(decided.clone());
         decided
     }
@@ -293,8 +288,8 @@ impl Native {
         let decided = self.decide(shape, scalars, frame);
         let (shape, scalars) = (&decided.shape, &decided.scalars);
         let most = parts::current().and_then(|part| part.threads()).unwrap_or(usize::MAX);
-        let worth = decided.worth.get(segment).copied().unwrap_or(true);
-        let wanted = if worth { self.pool.team(now()).min(most).max(1) } else { 1 };
+        let worth = decided.threads.get(segment).copied().unwrap_or(1);
+        let wanted = if worth > 1 { self.pool.team(now()).min(worth).min(most).max(1) } else { 1 };
         let context = Context { program: &self.program, unit: &self.unit, message: Mutex::default() };
         let mut shared = Shared {
             fault: 0,
@@ -303,16 +298,13 @@ impl Native {
             index: 0,
             extent: 0,
             at: [0; COUNTERS],
-            verdict: 0,
             stop: frame.cancel.as_ref().map_or(&raw const NEVER, |cancel| cancel.word()),
             done: &raw const *frame.done,
             apart: [0; 2],
             met: if wanted > 1 { now() } else { 0 },
             now,
-            arrived: 0,
-            generation: AtomicI32::new(0),
             spins: self.pool.spins(),
-            sleepers: AtomicI32::new(0),
+            group: group(wanted),
             slept: AtomicI64::new(0),
             sleep,
             wake,
@@ -322,6 +314,9 @@ impl Native {
             // Custom operations are called while `context` lives.
             context: (&raw const context).cast(),
             call,
+            met_at: Met { generation: AtomicU32::new(0), verdict: 0, sleepers: AtomicI32::new(0) },
+            arrived: [Count::default(); GROUPS],
+            groups: Count::default(),
         };
         let tapes = if self.taped { &frame.tapes[..] } else { &[] };
         let capacity: Vec<i64> = tapes.iter().map(|t| t.capacity() as i64).collect();

@@ -19,12 +19,36 @@ const LARGE: f64 = 4096.0;
 /// So many elements are worth several threads where they are filled or copied.
 const MANY: f64 = 65536.0;
 
+/// What an addition takes, in nanoseconds: in vectors half of it, behind a load at some place of memory much more.
+const ADDITION: f64 = 0.1;
+/// What it takes threads to share a loop, in nanoseconds, and for each of them: they meet, and what one of them wrote and another
+/// one reads goes from core to core.
+const MEETING: [f64; 2] = [1000.0, 150.0];
+
 /// What a launch knows.
 #[derive(Clone, Copy)]
 pub(crate) struct Given<'a> {
     pub program: &'a Program,
     pub views: &'a [View],
     pub scalars: &'a [Literal],
+}
+
+/// A statement whose work threads can share.
+struct Share {
+    /// How often it runs.
+    times: f64,
+    work: f64,
+    /// Is it worth a hand-off? Otherwise one thread does it alone.
+    worth: bool,
+}
+
+impl Share {
+    /// How long so many threads take, in nanoseconds. They meet after it.
+    fn time(&self, threads: usize) -> f64 {
+        let meeting = if threads == 1 { 0.0 } else { MEETING[0] + MEETING[1] * threads as f64 };
+        let sharing = if self.worth { threads as f64 } else { 1.0 };
+        if self.times == 0.0 { 0.0 } else { self.times * (ADDITION * self.work / sharing + meeting) }
+    }
 }
 
 impl Given<'_> {
@@ -77,22 +101,53 @@ impl Given<'_> {
         }
     }
 
-    /// Is some statement of the segment worth several threads?
-    pub fn worth_sharing(&self, facts: &Facts, segment: &Block) -> bool {
-        let mut worth = false;
-        walk(segment, &mut |stmt| {
-            worth = worth
-                || match stmt {
-                    Stmt::Par(par) => self.loop_is_worth_sharing(facts, par),
-                    Stmt::Fill(a, ..) | Stmt::Temp(a) | Stmt::Copy { to: a, .. } => self.elements(*a) >= MANY,
-                    Stmt::Push(push) => self.elements(push.array) >= MANY,
-                    Stmt::Library(call) => {
-                        self.multiplications(call).is_some_and(|work| work >= WORTH_SHARING)
-                    }
-                    _ => false,
-                };
-        });
-        worth
+    /// How many of `most` threads should run a segment: fewer where they would meet more often than that is worth.
+    pub fn threads(&self, facts: &Facts, segment: &Block, most: usize) -> usize {
+        let mut shares = Vec::new();
+        self.shares(facts, segment, 1.0, &mut shares);
+        if shares.iter().all(|share| !share.worth) {
+            return 1;
+        }
+        let time = |threads: usize| shares.iter().map(|share| share.time(threads)).sum::<f64>();
+        let tries = || (0..).map(|log| 1 << log).take_while(|threads| *threads < most).chain([most]);
+        let least = tries().map(time).fold(f64::INFINITY, f64::min);
+        // What is not known is much: then no number is better than all. A few threads more for hardly anything are not worth it.
+        tries().find(|threads| least.is_finite() && time(*threads) <= 1.1 * least).unwrap_or(most)
+    }
+
+    /// What the statements of a block that runs so often compute, and whether threads share it.
+    fn shares(&self, facts: &Facts, block: &Block, times: f64, shares: &mut Vec<Share>) {
+        for stmt in block {
+            let (work, worth) = match stmt {
+                Stmt::Par(par) => {
+                    let worth = self.loop_is_worth_sharing(facts, par);
+                    let unknown = if worth { f64::INFINITY } else { 0.0 };
+                    (self.iterations(par).map_or(unknown, |n| n * self.cost(par, &par.body)), worth)
+                }
+                Stmt::Fill(a, ..) | Stmt::Temp(a) | Stmt::Copy { to: a, .. } => {
+                    (self.elements(*a), self.elements(*a) >= MANY)
+                }
+                Stmt::Push(push) => (self.elements(push.array), self.elements(push.array) >= MANY),
+                Stmt::Library(call) => match self.multiplications(call) {
+                    Some(work) => (work, work >= WORTH_SHARING),
+                    None => continue,
+                },
+                Stmt::Loop(l) => {
+                    let iterations = match &l.kind {
+                        LoopKind::For { from, to, .. } => self.value(*to).zip(self.value(*from)),
+                        _ => None,
+                    };
+                    let iterations = iterations.map_or(UNKNOWN, |(to, from)| (to - from).max(0.0));
+                    self.shares(facts, &l.body, times * iterations, shares);
+                    continue;
+                }
+                _ => {
+                    stmt.blocks().for_each(|block| self.shares(facts, block, times, shares));
+                    continue;
+                }
+            };
+            shares.push(Share { times, work, worth });
+        }
     }
 
     fn loop_is_worth_sharing(&self, facts: &Facts, par: &Par) -> bool {
@@ -215,4 +270,53 @@ pub(crate) fn is_countable(program: &Program, segment: &Block) -> bool {
         };
     });
     countable
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_ir::{parse, verify};
+
+    use super::*;
+
+    /// How many of sixteen threads a launch with `n` elements should have.
+    fn threads(text: &str, n: usize) -> usize {
+        let program = parse(text).unwrap();
+        let facts = verify(&program).unwrap();
+        let view = View::new(std::ptr::null_mut(), &[n], 8 * n);
+        let views = vec![view; program.arrays.len()];
+        let given = Given { program: &program, views: &views, scalars: &[Literal::index(100)] };
+        given.threads(&facts, &program.body, 16)
+    }
+
+    #[test]
+    fn threads_are_as_many_as_loops_are_worth() {
+        let steps = "program p(x: &mut Array1<f64>, steps: usize) {
+            for t in 0..steps { for i in par(0..x.len()) { x[i] = 0.5 * x[i] + 1.0; } }
+        }";
+        assert_eq!([100, 2000].map(|n| threads(steps, n)), [1, 1]);
+        let some = threads(steps, 20_000);
+        assert!((2..16).contains(&some), "{some}");
+        assert_eq!(threads(steps, 10_000_000), 16);
+    }
+
+    #[test]
+    fn what_an_iteration_computes_counts() {
+        let all_pairs = "program p(x: &Array1<f64>, y: &mut Array1<f64>, steps: usize) {
+            for i in par(0..x.len()) {
+                let mut s = 0.0;
+                for j in 0..x.len() { s = s + x[i] * x[j]; }
+                y[i] = s;
+            }
+        }";
+        assert_eq!(threads(all_pairs, 20), 1);
+        assert_eq!(threads(all_pairs, 1024), 16);
+    }
+
+    #[test]
+    fn a_domain_of_unknown_size_is_as_large_as_its_arrays() {
+        let few = "program p(n: &Array1<f64>, x: &mut Array1<f64>, steps: usize) {
+            for i in par(0..n[0] as usize) { x[i] = 0.5 * x[i]; }
+        }";
+        assert_eq!([100, 100_000].map(|n| threads(few, n)), [1, 16]);
+    }
 }

@@ -26,6 +26,8 @@ pub struct Architecture {
     pub places: Places,
     /// What the kernels are.
     pub kernels: Kernels,
+    /// The one part of the text that is wanted, by number, or all of it.
+    pub part: Option<usize>,
 }
 
 /// What the kernels of a text are.
@@ -55,6 +57,7 @@ impl Architecture {
             blocks: BLOCKS,
             places: Places::Narrow,
             kernels: Kernels::Segments,
+            part: None,
         }
     }
 }
@@ -94,11 +97,12 @@ fn flags(target: &Architecture) -> Vec<String> {
         format!("--define-macro=EB_BLOCKS={}", target.blocks),
     ];
     let wide = (target.places == Places::Wide).then(|| "--define-macro=EB_WIDE".to_string());
+    let part = target.part.map(|part| format!("--define-macro=EB_PART={part}"));
     let kernels = match target.kernels {
         Kernels::Segments => None,
         Kernels::Batch => Some("--define-macro=EB_BATCH".to_string()),
     };
-    FLAGS.iter().map(|flag| flag.to_string()).chain(own).chain(wide).chain(kernels).collect()
+    FLAGS.iter().map(|flag| flag.to_string()).chain(own).chain(wide).chain(kernels).chain(part).collect()
 }
 
 /// Compiles CUDA C text into machine code.

@@ -7,6 +7,7 @@ mod halos;
 mod waiting;
 
 use std::ffi::{CString, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ebbtide_codegen::{FaultReport, Unit, Width};
@@ -97,7 +98,8 @@ fn leaves(unit: &Unit) -> usize {
 
 /// Compiled code on the GPU.
 struct Loaded {
-    module: Module,
+    /// Of each part of the text.
+    modules: Vec<Module>,
     kernels: Vec<Kernel>,
     copier: Kernel,
 }
@@ -105,7 +107,7 @@ struct Loaded {
 impl Drop for Native {
     fn drop(&mut self) {
         self.gpu.release(self.partials.0);
-        let modules = self.loaded.iter().filter_map(OnceLock::get).map(|loaded| &loaded.module);
+        let modules = self.loaded.iter().filter_map(OnceLock::get).flat_map(|loaded| &loaded.modules);
         let batch = self.batch.get().and_then(Option::as_ref).map(|(module, _)| module);
         modules.chain(batch).for_each(|module| self.gpu.unload(module));
     }
@@ -141,12 +143,41 @@ impl Native {
             return Ok(loaded);
         }
         let target = Architecture { places, ..self.target.clone() };
-        let module = self.module(&target)?;
+        let modules = self.modules(&target)?;
         let kernels = (0..self.domains.len())
-            .map(|k| self.kernel(&module, &format!("segment_{k}"), self.threads(k)))
+            .map(|k| self.kernel(&modules[self.unit.parts[k]], &format!("segment_{k}"), self.threads(k)))
             .collect::<Result<Vec<Kernel>>>()?;
-        let copier = self.kernel(&module, "eb_copy_arrays", target.threads)?;
-        Ok(cell.get_or_init(|| Loaded { module, kernels, copier }))
+        let copier = self.kernel(&modules[0], "eb_copy_arrays", target.threads)?;
+        Ok(cell.get_or_init(|| Loaded { modules, kernels, copier }))
+    }
+
+    /// The parts of the text, compiled at the same time and loaded.
+    fn modules(&self, target: &Architecture) -> Result<Vec<Module>> {
+        let parts = self.unit.count_parts();
+        if parts == 1 {
+            return Ok(vec![self.module(target)?]);
+        }
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let next = AtomicUsize::new(0);
+        let some = || {
+            let mine = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+            let compile = |part| (part, self.image(&Architecture { part: Some(part), ..target.clone() }));
+            mine.take_while(|part| *part < parts).map(compile).collect::<Vec<_>>()
+        };
+        let mut images = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..cores.min(parts)).map(|_| scope.spawn(some)).collect();
+            let first = some();
+            let others = others.into_iter().flat_map(|other| other.join().unwrap_or_default());
+            first.into_iter().chain(others).collect::<Vec<_>>()
+        });
+        images.sort_by_key(|(part, _)| *part);
+        let images = images.into_iter().map(|(_, image)| image).collect::<Result<Vec<_>>>()?;
+        if images.len() < parts {
+            return Err(self.fail("a thread that compiled a part of the text ended early".to_string()));
+        }
+        let built = images.iter().any(|(_, found)| *found == Found::Built);
+        self.note_build(if built { Found::Built } else { Found::Hit }, target);
+        images.iter().map(|(image, _)| self.gpu.load(image)).collect()
     }
 
     fn fail(&self, reason: String) -> Error {
@@ -156,12 +187,16 @@ impl Native {
     /// The text, compiled and loaded.
     fn module(&self, target: &Architecture) -> Result<Module> {
         let (image, found) = self.image(target)?;
+        self.note_build(found, target);
+        self.gpu.load(&image)
+    }
+
+    fn note_build(&self, found: Found, target: &Architecture) {
         match found {
             Found::Hit => self.counters.add(Event::CacheHit, 1),
             Found::Built => self.counters.add(Event::Build, 1),
         };
         tracing::debug!(program = self.program.name, ?found, places = ?target.places, kernels = ?target.kernels, "compiled");
-        self.gpu.load(&image)
     }
 
     /// The machine code of the text. Where somebody clears the cache before it is read, it is built again.

@@ -3,20 +3,22 @@ typedef uint8_t b8;
 
 enum { EB_COUNTERS = 8 };
 
+/* A count that threads arrive at, alone on its line of memory: whoever waits for another word does not read it anew each time. */
+typedef struct { _Alignas(64) i32 count; } eb_count;
+enum { EB_GROUPS = 16 };
+
 /* What all threads of a launch share. */
 typedef struct {
     i32 fault;       /* 0: none; else the kind of the first fault */
     i32 access;      /* which access of the table, or which division */
     i64 dimension, index, extent;
     i64 at[EB_COUNTERS];     /* the counters of the loops around an assertion that does not hold */
-    i32 verdict;     /* the fault that the last barrier saw */
     const volatile b8 *stop; /* the host's wish that the launch ends */
     volatile i64 *done;      /* finished passes of the outermost loop, for the host to look at */
     i64 apart[2], met;       /* how long threads go on without a look, in passes, by turns; when they last met for one */
     i64 (*now)(void);        /* in nanoseconds */
-    i32 arrived, generation;
     i32 spins;       /* how often a waiting thread looks before it sleeps */
-    i32 sleepers;    /* how many threads sleep */
+    i32 group;       /* the logarithm of how many threads arrive at one count */
     i64 slept;       /* nanoseconds that threads slept */
     void (*sleep)(void *shared, i32 seen);
     void (*wake)(void *shared);
@@ -25,6 +27,10 @@ typedef struct {
     i64 reason;
     const void *context;    /* of the host, for custom operations */
     i32 (*call)(const void *context, i64 number, void **data, const i64 *shapes, const u64 *scalars);
+    _Alignas(64) i32 generation;    /* what threads wait for: how often all have met */
+    i32 verdict;     /* the fault that the last barrier saw */
+    i32 sleepers;    /* how many threads sleep */
+    eb_count arrived[EB_GROUPS], groups;
 } eb_shared;
 
 /* What one thread of a launch works on. */
@@ -115,17 +121,33 @@ static inline i32 eb_stopped(eb_frame *f) {
     return 1;
 }
 
-static __attribute__((noinline)) i32 eb_meet(eb_shared *s, i64 threads) {
-    i32 seen = __atomic_load_n(&s->generation, __ATOMIC_RELAXED);
-    if (__atomic_add_fetch(&s->arrived, 1, __ATOMIC_ACQ_REL) == threads) {
-        s->arrived = 0;
+/* Has this thread arrived as the last one of all? A line of memory takes as long from core to core as a few threads need to
+   arrive: groups of them have a count each, and the last one of a group arrives for all of it. */
+static inline b8 eb_arrive(eb_count *at, i64 wanted) {
+    if (__atomic_add_fetch(&at->count, 1, __ATOMIC_ACQ_REL) != wanted) return 0;
+    at->count = 0;
+    return 1;
+}
+static inline b8 eb_is_last(const eb_frame *f) {
+    eb_shared *const s = f->shared;
+    const i64 each = 1ll << s->group, group = f->thread >> s->group, groups = (f->threads + each - 1) >> s->group;
+    const i64 rest = f->threads - (group << s->group);
+    if (!eb_arrive(&s->arrived[group], rest < each ? rest : each)) return 0;
+    return groups == 1 || eb_arrive(&s->groups, groups);
+}
+
+static __attribute__((noinline)) i32 eb_meet(const eb_frame *f) {
+    eb_shared *const s = f->shared;
+    const i32 seen = __atomic_load_n(&s->generation, __ATOMIC_RELAXED);
+    if (eb_is_last(f)) {
         s->verdict = s->fault;
         /* Whoever falls asleep counts itself before it looks once more. */
         __atomic_store_n(&s->generation, seen + 1, __ATOMIC_SEQ_CST);
         if (__builtin_expect(__atomic_load_n(&s->sleepers, __ATOMIC_SEQ_CST) > 0, 0)) s->wake(s);
     } else {
-        for (int spins = 0; __atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) == seen; spins++) {
-            if (spins > s->spins) s->sleep(s, seen);
+        const i32 most = s->spins;
+        for (i32 spins = 0; __atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) == seen; spins++) {
+            if (spins > most) s->sleep(s, seen);
 #if defined(__x86_64__)
             else __builtin_ia32_pause();
 #endif
@@ -138,7 +160,7 @@ static __attribute__((noinline)) i32 eb_meet(eb_shared *s, i64 threads) {
    arrived, so that all threads leave at the same barrier. */
 static inline i32 eb_barrier(eb_frame *f) {
     if (__builtin_expect(f->threads == 1, 1)) return f->shared->fault;
-    return eb_meet(f->shared, f->threads);
+    return eb_meet(f);
 }
 
 /* Tells the host how many passes of an outermost loop are finished. */
@@ -155,7 +177,7 @@ static __attribute__((noinline)) i32 eb_look(eb_frame *f) {
         *next = took > 2 * EB_SOON ? (f->apart + 1) / 2 : took < EB_SOON && f->apart < EB_MOST_APART ? 2 * f->apart : f->apart;
         s->met = now;
     }
-    const i32 bad = eb_meet(s, f->threads);
+    const i32 bad = eb_meet(f);
     f->apart = *next;
     f->passed = 0;
     return bad;

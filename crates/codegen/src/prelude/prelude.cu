@@ -378,6 +378,7 @@ EB_DO b8 eb_owns(const eb_thread *f, i64 rows, i64 row, i64 from, i64 together, 
     return c >= d.column && (c - d.column) % d.columns == 0 && r >= first && r < eb_end_row(d, first, rows);
 }
 
+#if !defined(EB_PART) || EB_PART == 0
 /* Copies arrays to slots or back, wherever the arrays are by now: a row of blocks takes an array. */
 enum { EB_COPIES = 16 };
 struct eb_copies { void **data; i64 back; i64 array[EB_COPIES]; char *slot[EB_COPIES]; i64 bytes[EB_COPIES]; };
@@ -391,6 +392,7 @@ extern "C" __global__ void __launch_bounds__(EB_THREADS) eb_copy_arrays(const __
     for (i64 i = thread; i < wide; i += threads) ((int4 *)to)[i] = ((const int4 *)from)[i];
     for (i64 i = 16 * wide + thread; i < copies.bytes[k]; i += threads) to[i] = from[i];
 }
+#endif
 
 #ifdef EB_BATCH
 /* A step of a batch: a segment, after some values were changed, or a copy between an array and a slot. */

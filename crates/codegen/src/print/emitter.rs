@@ -172,7 +172,7 @@ impl<'p> Emitter<'p> {
             calls: self.calls,
             widths: self.widths,
             packed_tapes: self.packed.arrays().collect(),
-            parts: 1,
+            parts: Vec::new(),
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::print::emitter::Emitter;
 use crate::transform::step::Step as Optional;
 use crate::unit::Unit;
 
+use super::parts::{in_parts, longest_apart};
+
 /// Prints the segments of a program: function `segment_K` runs `segments[K]`.
 pub fn c_unit(
     program: &Program,
@@ -29,7 +31,7 @@ pub fn c_unit(
         text.segment(k, block, segments);
         pieces.push(std::mem::take(&mut text.out));
     }
-    let parts = deal(&pieces);
+    let parts = longest_apart(&pieces);
     text.out = in_parts(pieces, &parts);
     text.want_extremes();
     let shapes = [Format::F64, Format::F32].map(|format| {
@@ -66,29 +68,6 @@ pub fn c_unit(
     }
     text.adding.values().for_each(|function| source.push_str(function));
     let mut unit = text.finish(source, "static __attribute__((noinline))");
-    unit.parts = parts.iter().max().map_or(1, |last| last + 1);
+    unit.parts = parts;
     Ok(unit)
-}
-
-/// Which part of a unit each segment belongs to. Where there is much text, the longest segment has one for itself: compilers
-/// take more than twice as long for twice the text, and two of them can run at a time.
-fn deal(segments: &[String]) -> Vec<usize> {
-    /// A text of so many bytes is compiled in a moment.
-    const SHORT: usize = 40_000;
-    let longest = segments.iter().enumerate().max_by_key(|(_, text)| text.len()).map(|(k, _)| k);
-    let others: usize =
-        segments.iter().enumerate().filter(|(k, _)| Some(*k) != longest).map(|(_, t)| t.len()).sum();
-    let worth = others > SHORT && segments.iter().any(|text| text.len() > SHORT);
-    (0..segments.len()).map(|k| usize::from(worth && Some(k) == longest)).collect()
-}
-
-/// The segments, each for the part that it belongs to, where there are several.
-fn in_parts(segments: Vec<String>, parts: &[usize]) -> String {
-    if parts.iter().all(|part| *part == 0) {
-        return segments.concat();
-    }
-    let guarded = |(text, part): (String, &usize)| {
-        format!("#if !defined(EB_PART) || EB_PART == {part}\n{text}#endif\n")
-    };
-    segments.into_iter().zip(parts).map(guarded).collect()
 }

@@ -11,6 +11,8 @@ use crate::print::dump::dump;
 use crate::print::emitter::Emitter;
 use crate::unit::Unit;
 
+use super::parts::{each_apart, in_parts};
+
 /// Prints the segments of a program as CUDA C: kernel `segment_K` runs `segments[K]` on a cooperative grid.
 ///
 /// Whoever compiles it defines `EB_THREADS`, the threads of a block (where there are no library operations they may be
@@ -25,9 +27,13 @@ pub fn cuda_unit(
     let target = Target { vector_bytes: 8, threads: Threads::Several };
     dump(program, facts, segments, (Family::Cuda, target));
     let mut text = Emitter::of(program, facts, Family::Cuda, target);
+    let mut pieces = Vec::new();
     for (k, block) in segments.iter().enumerate() {
         text.segment(k, block, segments);
+        pieces.push(std::mem::take(&mut text.out));
     }
+    let parts = each_apart(&pieces);
+    text.out = in_parts(pieces, &parts);
     text.batch_kernel(segments.len());
     text.want_extremes();
     let items: Vec<Item> = text.items.iter().copied().collect();
@@ -47,5 +53,7 @@ pub fn cuda_unit(
     for ty in &text.products {
         source.push_str(&prelude::cuda_products(ty));
     }
-    Ok(text.finish(source, "static __device__ __noinline__"))
+    let mut unit = text.finish(source, "static __device__ __noinline__");
+    unit.parts = parts;
+    Ok(unit)
 }

@@ -2,6 +2,7 @@
 
 mod c;
 mod cuda;
+mod parts;
 
 pub use c::c_unit;
 pub use cuda::cuda_unit;
