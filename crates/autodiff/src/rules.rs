@@ -1,6 +1,6 @@
 //! The derivative of every operation, in one table.
 //!
-//! At ties and kinks: `abs` has slope 0 at 0, and so has `hypot`; `min` and `max` of equal values pass the derivative to
+//! At ties and kinks: `abs` has slope 0 at 0, and so have `norm` and `hypot`; `min` and `max` of equal values pass the derivative to
 //! their first argument (`min_assign` and `max_assign` share it equally, see `extremes`); of a number and NaN to the
 //! number. Roundings, comparisons, integers and casts from or to integers have derivative zero.
 
@@ -34,6 +34,13 @@ pub(crate) fn partials(w: &mut Writer, op: Op, y: ValueId) -> Vec<(usize, Partia
             let half = w.real(ty, 0.5);
             vec![(0, Partial::Factor(w.div(half, y)))]
         }
+        Op::Unary(Unary::Norm, _) => {
+            // Flat at the tip of the cone, as `hypot` is.
+            let (zero, half) = (w.real(ty, 0.0), w.real(ty, 0.5));
+            let tip = w.compare(Compare::Eq, y, zero);
+            let slope = w.div(half, y);
+            vec![(0, Partial::Factor(w.select(tip, zero, slope)))]
+        }
         Op::Unary(Unary::Abs, a) => {
             let (zero, one, minus) = (w.real(ty, 0.0), w.real(ty, 1.0), w.real(ty, -1.0));
             let (above, below) = (w.compare(Compare::Gt, a, zero), w.compare(Compare::Lt, a, zero));
@@ -54,7 +61,7 @@ pub(crate) fn partials(w: &mut Writer, op: Op, y: ValueId) -> Vec<(usize, Partia
 /// Does something flow through the operation to its operands? [`partials`] says how.
 pub(crate) fn is_smooth(op: &Op) -> bool {
     match op {
-        Op::Unary(op, _) => matches!(op, Unary::Neg | Unary::Sqrt | Unary::Abs),
+        Op::Unary(op, _) => matches!(op, Unary::Neg | Unary::Sqrt | Unary::Norm | Unary::Abs),
         Op::Binary(..) | Op::Select(..) | Op::Fma(..) | Op::Cast(_) | Op::Math(..) => true,
         _ => false,
     }

@@ -69,7 +69,7 @@
 //!     flows through it.
 //! 13. **Derivatives** are those of the operations that a run executes, at the values that it computes. Where an
 //!     operation has none, or more than one:
-//!     - `abs` has slope 0 at 0; `hypot` and `atan2` have slope 0 at the origin; a power has slope 0 in its base
+//!     - `abs` has slope 0 at 0; `norm`, `hypot` and `atan2` have slope 0 at the origin; a power has slope 0 in its base
 //!       where the exponent is 0, and slope 0 in its exponent where the power is 0. Other slopes that grow without
 //!       bound are infinite (`sqrt` and `cbrt` at 0, `ln` at 0) or what IEEE arithmetic makes of their formula.
 //!     - `min` and `max` of equal operands pass the derivative to the first one. Zeros are equal whatever their signs;

@@ -23,6 +23,8 @@ struct Place {
     file: RefCell<Arc<str>>,
     /// Loop variables by which parts of small values were chosen.
     choosing: RefCell<BTreeSet<ValueId>>,
+    /// How many loops whose number of iterations is data have begun.
+    conditional_loops: Cell<usize>,
     /// The bounds of loops, by their variables.
     loops: RefCell<BTreeMap<ValueId, (ValueId, ValueId)>>,
     /// What becomes of `println!`.
@@ -69,6 +71,7 @@ impl Cx {
             calls: RefCell::default(),
             file: RefCell::new(Arc::from("")),
             choosing: RefCell::default(),
+            conditional_loops: Cell::new(0),
             loops: RefCell::default(),
             lines,
             prints: Cell::new(false),
@@ -154,6 +157,16 @@ impl Cx {
     pub(crate) fn prints(&self) -> bool {
         self.0.prints.set(true);
         self.0.lines == Lines::Printed
+    }
+
+    /// Remembers that a loop begins whose number of iterations is data.
+    pub(crate) fn note_conditional_loop(&self) {
+        self.0.conditional_loops.set(self.conditional_loops() + 1);
+    }
+
+    /// How many loops whose number of iterations is data have begun so far.
+    pub(crate) fn conditional_loops(&self) -> usize {
+        self.0.conditional_loops.get()
     }
 
     /// Remembers that a small value is indexed by something computed.

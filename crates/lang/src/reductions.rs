@@ -13,7 +13,7 @@ use ebbtide_ir::{ArrayId, Binary, Combine, Compare, Literal, Type, ValueId};
 use ebbtide_runtime::Array;
 
 use crate::cx::Cx;
-use crate::emit::{begin_for, constant_range, end_loop, index_literal, local, set, sqrt};
+use crate::emit::{begin_for, constant_range, end_loop, index_literal, length, local, set};
 use crate::handle::{Argument, ArrayHandle, ByRef, Indexed, Shaped};
 use crate::scalar::{Element, Float, Item, Number};
 use crate::small::{Summand, Value, from_ids, ids, types, variables};
@@ -74,7 +74,7 @@ pub fn dot<T: Element + Number + Add<Output = T> + std::ops::Mul<Output = T>>(
     sum(0..a.len(), |k| a[k] * b[k])
 }
 
-/// The square root of the sum of the squares of elements.
+/// The square root of the sum of the squares of elements. Its derivative is zero where it is zero (law 13).
 pub fn norm<T: Float>(a: &Array<T, 1>) -> T {
     sum(0..a.len(), |k| a[k] * a[k]).sqrt()
 }
@@ -370,7 +370,7 @@ impl norm {
     ) -> Expr<T::Scalar> {
         let cx = &Cx::current();
         let array = array.pass(cx);
-        sqrt(
+        length(
             cx,
             over_elements(cx, &[array, array], Combine::Add, |elements| {
                 product(cx, elements[0], elements[1])

@@ -213,6 +213,9 @@ impl<'a> Translator<'a> {
             self.errors.at(token, "there is no `let … else`: write `if`");
         }
         if let Pat::Tuple(tuple) = pat {
+            if let Some(temporaries) = self.temporaries(tuple, &init.expr) {
+                return temporaries;
+            }
             let mut value = self.expr(&init.expr);
             if let Some(ty) = ty {
                 let span = init.expr.span();
@@ -242,6 +245,21 @@ impl<'a> Translator<'a> {
         let function = if mutable { "local" } else { "named" };
         let value = self.emit(ident.span(), function, &[quote!(#name), value]);
         quote!(let #ident = #value;)
+    }
+
+    /// `let (mut a, mut b) = (Array1::<f64>::zeros([n]), Array1::<f64>::zeros([n]));` is two of them.
+    fn temporaries(&mut self, tuple: &syn::PatTuple, value: &Expr) -> Option<TokenStream> {
+        let Expr::Tuple(values) = value else { return None };
+        if tuple.elems.len() != values.elems.len() || !values.elems.iter().all(|value| zeros(value).is_some())
+        {
+            return None;
+        }
+        let mut lets = TokenStream::new();
+        for (pat, value) in tuple.elems.iter().zip(&values.elems) {
+            let one: Stmt = syn::parse_quote!(let #pat = #value;);
+            lets.extend(self.stmt(&one));
+        }
+        Some(lets)
     }
 
     /// `let mut t = Array2::<f64>::zeros([n, m]);`

@@ -33,6 +33,7 @@ const UNARY: &[(&str, Unary)] = &[
     ("not", Unary::Not),
     ("abs", Unary::Abs),
     ("sqrt", Unary::Sqrt),
+    ("norm", Unary::Norm),
     ("floor", Unary::Floor),
     ("ceil", Unary::Ceil),
     ("trunc", Unary::Trunc),

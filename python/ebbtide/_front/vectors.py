@@ -292,7 +292,7 @@ class Vectors(Operators):
         if a.ty not in FLOATS:
             raise self.fail(node, "a norm is taken of floats")
         items = self.items(a)
-        return self.unary(node, "sqrt", self.sum_of_products(node, items, items))
+        return self.unary(node, "norm", self.sum_of_products(node, items, items))
 
     def small_cross(self, node: ast.Call, a: Small, b: Small) -> Small:
         if a.shape != (3,) or b.shape != (3,):

@@ -101,7 +101,7 @@ impl<'a> VectorCosts<'a> {
         let (one, vector) = match *self.program.op(v) {
             Op::Literal(_) | Op::Scalar(_) | Op::Dim(..) => (0, 0),
             Op::Load(_, index) => self.element(index),
-            Op::Unary(Unary::Sqrt, _) => (ROOT.0, ROOT.1 * words),
+            Op::Unary(Unary::Sqrt | Unary::Norm, _) => (ROOT.0, ROOT.1 * words),
             Op::Math(..) | Op::Rand(..) => FUNCTION,
             Op::Binary(Binary::Div, ..) => (QUOTIENT.0, QUOTIENT.1 * words),
             _ => (1, 1),

@@ -174,6 +174,7 @@ fn expr(program: &Program, e: &Expr) -> String {
         Expr::Extent(array, k) => extent(program, array.index(), *k),
         Expr::Unary(Unary::Neg, ..) => format!("(-{})", at[0]),
         Expr::Unary(Unary::Not, ..) => format!("(!{})", at[0]),
+        Expr::Unary(Unary::Norm, ..) => format!("sqrt({})", at[0]),
         Expr::Unary(op, ..) => format!("{}({})", format!("{op:?}").to_lowercase(), at[0]),
         Expr::Binary(op, ..) => {
             let sign = match op {

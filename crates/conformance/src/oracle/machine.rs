@@ -205,7 +205,9 @@ impl<'p> Machine<'p> {
             Op::Unary(op, a) => {
                 let slope = table::unary(op, self.dual(a));
                 match op {
-                    Unary::Neg | Unary::Abs | Unary::Sqrt => self.tape.push(&[(node_of(a), slope)]),
+                    Unary::Neg | Unary::Abs | Unary::Sqrt | Unary::Norm => {
+                        self.tape.push(&[(node_of(a), slope)])
+                    }
                     Unary::Not | Unary::Floor | Unary::Ceil | Unary::Round | Unary::Trunc => Node::CONSTANT,
                 }
             }
@@ -252,7 +254,7 @@ impl<'p> Machine<'p> {
                 (value(a) - value(b)).abs() / value(a).abs().max(value(b).abs()).max(1e-3)
             }
             Op::Binary(Binary::Rem, a, b) if self.program.ty(a).is_float() => whole(value(a) / value(b)),
-            Op::Unary(Unary::Abs | Unary::Sqrt, a) => value(a).abs(),
+            Op::Unary(Unary::Abs | Unary::Sqrt | Unary::Norm, a) => value(a).abs(),
             Op::Unary(Unary::Floor | Unary::Ceil | Unary::Trunc, a) => whole(value(a)),
             Op::Unary(Unary::Round, a) => whole(value(a) + 0.5),
             _ => return,

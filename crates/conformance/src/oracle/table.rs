@@ -21,9 +21,9 @@ fn zero() -> Dual {
 pub fn unary(op: Unary, x: Dual) -> Dual {
     match op {
         Unary::Neg => Dual::constant(-1.0),
-        Unary::Abs if x.value == 0.0 => zero(),
+        Unary::Abs | Unary::Norm if x.value == 0.0 => zero(),
         Unary::Abs => Dual::constant(x.value.signum()),
-        Unary::Sqrt => Dual::constant(0.5) / x.sqrt(),
+        Unary::Sqrt | Unary::Norm => Dual::constant(0.5) / x.sqrt(),
         Unary::Not | Unary::Floor | Unary::Ceil | Unary::Round | Unary::Trunc => zero(),
     }
 }

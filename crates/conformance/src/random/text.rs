@@ -93,6 +93,7 @@ fn method(op: Unary) -> &'static str {
     match op {
         Unary::Abs => "abs",
         Unary::Sqrt => "sqrt",
+        Unary::Norm => "norm",
         Unary::Floor => "floor",
         Unary::Ceil => "ceil",
         Unary::Round => "round",

@@ -152,7 +152,7 @@ struct Kink {
     f: fn(&mut Builder, ValueId, ValueId) -> ValueId,
 }
 
-const KINKS: [Kink; 26] = [
+const KINKS: [Kink; 28] = [
     Kink { name: "abs", at: (0.0, 1.0), slopes: (0.0, 0.0), f: |b, u, _| b.unary(Unary::Abs, u) },
     Kink { name: "abs", at: (-0.0, 1.0), slopes: (0.0, 0.0), f: |b, u, _| b.unary(Unary::Abs, u) },
     Kink { name: "floor", at: (2.0, 1.0), slopes: (0.0, 0.0), f: |b, u, _| b.unary(Unary::Floor, u) },
@@ -174,6 +174,8 @@ const KINKS: [Kink; 26] = [
     Kink { name: "powi", at: (0.0, 1.0), slopes: (0.0, 0.0), f: |b, u, _| power(b, u, 0) },
     Kink { name: "powi", at: (0.0, 1.0), slopes: (1.0, 0.0), f: |b, u, _| power(b, u, 1) },
     Kink { name: "sqrt", at: (0.0, 1.0), slopes: (f64::INFINITY, 0.0), f: |b, u, _| b.unary(Unary::Sqrt, u) },
+    Kink { name: "norm", at: (0.0, 1.0), slopes: (0.0, 0.0), f: |b, u, _| b.unary(Unary::Norm, u) },
+    Kink { name: "length", at: (0.0, -0.0), slopes: (0.0, 0.0), f: length },
     Kink {
         name: "ln",
         at: (0.0, 1.0),
@@ -195,6 +197,12 @@ const KINKS: [Kink; 26] = [
 fn power(b: &mut Builder, u: ValueId, n: i32) -> ValueId {
     let n = b.literal(Literal::from(n));
     b.math(Function::Powi, &[u, n])
+}
+
+fn length(b: &mut Builder, u: ValueId, v: ValueId) -> ValueId {
+    let (u, v) = (b.binary(Binary::Mul, u, u), b.binary(Binary::Mul, v, v));
+    let squared = b.binary(Binary::Add, u, v);
+    b.unary(Unary::Norm, squared)
 }
 
 fn chosen(b: &mut Builder, u: ValueId, v: ValueId) -> ValueId {

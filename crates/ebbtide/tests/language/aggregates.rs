@@ -284,3 +284,26 @@ fn matrices_of_four_rows_have_determinants_and_inverses() {
         assert!(column.norm() < 1e-13);
     }
 }
+
+/// Momentum: what it needs beside `x` is declared in one `let`.
+#[program]
+fn momentum(x: &mut Array1<f64>, rate: f64, steps: usize, loss: &mut Array0<f64>) {
+    let n = x.len();
+    let (mut slope, mut speed) = (Array1::<f64>::zeros([n]), Array1::<f64>::zeros([n]));
+    for _t in 0..steps {
+        for i in par(0..n) {
+            slope[i] = x[i].powi(3) - x[(i + 1) % n];
+        }
+        for i in par(0..n) {
+            speed[i] = 0.9 * speed[i] - rate * slope[i];
+            x[i] += speed[i];
+        }
+    }
+    loss[[]] = dot(x, x);
+}
+
+#[test]
+fn several_temporaries_are_declared_in_one_let() {
+    let inputs = [array(&[0.3, -0.8, 1.1]), Input::Scalar(0.1.into()), count(4), zero()];
+    differentiates(&momentum(), &inputs, "loss", &["x", "rate"]);
+}

@@ -193,65 +193,6 @@ fn springs_are_differentiated_as_the_oracle_says() {
     assert_eq!(values(&springs(), &inputs, "loss").len(), 1);
 }
 
-#[program]
-fn by_elements(x: &Array1<Vec3<f64>>, y: &mut Array1<Vec3<f64>>, k: f64) {
-    for i in par(0..x.len()) {
-        let a = x[i];
-        let b = x[(i + 1) % x.len()];
-        y[i] = k * a + b;
-    }
-}
-
-#[program]
-fn by_components(x: &Array2<f64>, y: &mut Array2<f64>, k: f64) {
-    for i in par(0..x.dim(0)) {
-        let (ax, ay, az) = (x[[i, 0]], x[[i, 1]], x[[i, 2]]);
-        let j = (i + 1) % x.dim(0);
-        let (bx, by, bz) = (x[[j, 0]], x[[j, 1]], x[[j, 2]]);
-        let (px, py, pz) = (k * ax, k * ay, k * az);
-        let (sx, sy, sz) = (px + bx, py + by, pz + bz);
-        y[[i, 0]] = sx;
-        y[[i, 1]] = sy;
-        y[[i, 2]] = sz;
-    }
-}
-
-/// The line with the values in it, `v17`, numbered in the order in which they come.
-fn renumbered(line: &str, numbers: &mut Vec<String>) -> String {
-    let words = line.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_');
-    let renumber = |word: &str| {
-        let name = word.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '_');
-        let is_value =
-            name.starts_with(['v', 'w']) && name.len() > 1 && name[1..].bytes().all(|b| b.is_ascii_digit());
-        if !is_value {
-            return word.to_string();
-        }
-        let at = numbers.iter().position(|n| n == name).unwrap_or_else(|| {
-            numbers.push(name.to_string());
-            numbers.len() - 1
-        });
-        word.replacen(name, &format!("{}{at}", &name[..1]), 1)
-    };
-    words.map(renumber).collect()
-}
-
-#[test]
-fn an_array_of_vectors_costs_what_an_array_of_components_costs() {
-    let device = crate::cpu();
-    // The text that is compiled, but for what names lines of the source and for the numbers of values.
-    let text = |source: Option<&str>| -> Vec<String> {
-        let mut numbers = Vec::new();
-        let lines =
-            source.unwrap().lines().filter(|line| !line.contains("/* line") && !line.contains("eb_fault"));
-        lines.map(|line| renumbered(line, &mut numbers)).collect()
-    };
-    let (small, plain) = (by_elements().compile(&device).unwrap(), by_components().compile(&device).unwrap());
-    assert_eq!(text(small.source()), text(plain.source()));
-    let small = by_elements().vjp(by_elements::y).wrt(by_elements::x).compile(&device).unwrap();
-    let plain = by_components().vjp(by_components::y).wrt(by_components::x).compile(&device).unwrap();
-    assert_eq!(text(small.source()), text(plain.source()));
-}
-
 #[operation]
 fn centre(x: &Array1<Vec3<f64>>, c: &mut Array0<Vec3<f64>>) {
     let sum = x.as_slice().iter().fold(Vec3::zero(), |sum, x| sum + *x);

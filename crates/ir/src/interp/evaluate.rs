@@ -87,7 +87,7 @@ pub fn unary(op: Unary, ty: Type, a: Bits) -> Bits {
         Unary::Not => wrap(ty, !int(ty, a)),
         Unary::Abs if ty.is_float() => float1(ty, a, f32::abs, f64::abs),
         Unary::Abs => wrap(ty, int(ty, a).wrapping_abs()),
-        Unary::Sqrt => float1(ty, a, f32::sqrt, f64::sqrt),
+        Unary::Sqrt | Unary::Norm => float1(ty, a, f32::sqrt, f64::sqrt),
         Unary::Floor => float1(ty, a, f32::floor, f64::floor),
         Unary::Ceil => float1(ty, a, f32::ceil, f64::ceil),
         Unary::Round => float1(ty, a, f32::round, f64::round),

@@ -23,6 +23,8 @@ pub enum Unary {
     Round,
     /// Integral part.
     Trunc,
+    /// The length of a vector, of the square of that length: the square root, but its slope at zero is zero (law 13).
+    Norm,
 }
 
 /// An operation on two values of one type.

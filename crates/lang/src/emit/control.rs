@@ -59,6 +59,7 @@ pub fn begin_for<F: Index, T: Index>(cx: &Cx, name: &str, from: Expr<F>, to: Exp
 /// `while`; the condition comes next.
 #[track_caller]
 pub fn begin_while(cx: &Cx) {
+    cx.note_conditional_loop();
     cx.emit(|b| b.begin_while());
 }
 
@@ -71,6 +72,7 @@ pub fn while_condition<C: Truth>(cx: &Cx, condition: Expr<C>) {
 /// `loop {`
 #[track_caller]
 pub fn begin_loop(cx: &Cx) {
+    cx.note_conditional_loop();
     cx.emit(|b| b.begin_loop());
 }
 
@@ -148,10 +150,15 @@ pub(crate) fn index_literal(cx: &Cx, value: i64) -> Expr<usize> {
 /// A loop over so few constants is unrolled where its variable chooses among the parts of a small value.
 const UNROLLED: i64 = 16;
 
+/// But not if that makes more loops than this whose number of iterations is data. Each keeps all its indices among the parts, since
+/// these are data too, and each needs a record of its own in a gradient: an insertion sort of nine would have eight of them.
+const REPEATED: i64 = 4;
+
 /// `for name in from..to { body }`, with no `break` in it.
 #[track_caller]
 pub fn for_range(cx: &Cx, name: &str, from: Expr<usize>, to: Expr<usize>, mut body: impl FnMut(Expr<usize>)) {
     let (bounds, before) = (constant_range(cx, from, to), cx.emit(|b| b.mark()));
+    let loops = cx.conditional_loops();
     let var = begin_for(cx, name, from, to);
     body(var);
     end_loop(cx);
@@ -164,7 +171,8 @@ pub fn for_range(cx: &Cx, name: &str, from: Expr<usize>, to: Expr<usize>, mut bo
         cx.note_computed_index(to.id);
         return;
     };
-    if end.saturating_sub(first) > UNROLLED || !cx.emit(|b| b.rewind(&before)) {
+    let (count, loops) = (end.saturating_sub(first), (cx.conditional_loops() - loops) as i64);
+    if count > UNROLLED || count.saturating_mul(loops) > REPEATED || !cx.emit(|b| b.rewind(&before)) {
         return;
     }
     // The numbers of values are given anew.

@@ -1,9 +1,9 @@
 //! Methods, construction and indexing of small values.
 
-use ebbtide_ir::{Binary, Combine, Compare, Literal, Op, Program, ValueId};
+use ebbtide_ir::{Binary, Combine, Compare, Literal, Op, Program, Unary, ValueId};
 
 use super::arithmetic::sum_of_products;
-use super::{div, mul, neg, sqrt, sub};
+use super::{div, mul, neg, sub};
 use crate::cx::Cx;
 use crate::handle::{Indexed, Shaped, Stored, Writable};
 use crate::scalar::{Float, Number, Scalar};
@@ -171,7 +171,13 @@ pub fn norm_squared<V: Vector>(cx: &Cx, a: Expr<V>) -> Expr<V::Item> {
 /// `a.norm()`.
 #[track_caller]
 pub fn norm<V: Vector<Item: Float>>(cx: &Cx, a: Expr<V>) -> Expr<V::Item> {
-    sqrt(cx, V::dot(cx, a, a))
+    length(cx, V::dot(cx, a, a))
+}
+
+/// The length of a vector, of its square. Its slope is zero where it is zero; that of `sqrt` is infinite.
+#[track_caller]
+pub fn length<T: Float>(cx: &Cx, squared: Expr<T>) -> Expr<T> {
+    Expr::new(cx.emit(|b| b.unary(Unary::Norm, squared.id)))
 }
 
 /// `a.normalize()`.

@@ -63,12 +63,12 @@ macro_rules! vectors {
                 self.dot(self)
             }
 
-            /// The length.
+            /// The length. Its derivative is zero at the zero vector (law 13).
             pub fn norm(self) -> T {
                 self.dot(self).sqrt()
             }
 
-            /// The vector of length 1 in this direction.
+            /// The vector of length 1 in this direction: NaN of the zero vector, which has none.
             pub fn normalize(self) -> $name<T> {
                 self / self.norm()
             }

@@ -129,7 +129,24 @@ pub(super) fn advice(name: &str) -> Option<&'static str> {
         "det" => "write `m.determinant()`",
         "t" | "transposed" => "write `m.transpose()`",
         "outer_product" => "write `a.outer(b)`",
-        "row" => "write `m[i]`",
+        "row" => "write `m[i]` for a matrix; a row of an array is passed to a program as `x[[t, ..]]`",
+        "slab" | "slice" | "slice_mut" | "index_axis" | "view" | "view_mut" => {
+            "a part of an array is an argument: `step(x[[t, ..]])` for a row or slab, `step(x[a..b])` for a range"
+        }
+        "reshape" | "flatten" | "ravel" => {
+            "an array keeps its shape: write the index, `u[i * m + j]`, or declare the parameter with that rank"
+        }
+        "distance" => "write `(a - b).norm()`",
+        "lerp" | "mix" => "write `a + t * (b - a)`",
+        "fract" => "write `x - x.trunc()`",
+        "copysign" => "write `select(y < 0.0, -x.abs(), x.abs())`",
+        "is_finite" => "write `x - x == 0.0`: it is false for infinities and NaN",
+        "astype" | "cast" | "to" => "write `x as f64`",
+        "item" => "write the element: `loss[[]]`",
+        "push" | "append" | "resize" => {
+            "arrays do not grow in a launch: declare one that is large enough, and count"
+        }
+        "saturating_sub" => "a `usize` may be negative in between: write `(i - k).max(0)`",
         "col" | "column" => "write `m.transpose()[j]`",
         "x" => "components have no parentheses: write `v.x`",
         "y" => "components have no parentheses: write `v.y`",

@@ -38,9 +38,10 @@ const INFIX: [(&str, u32, Infix); 16] = [
 ];
 
 /// Methods of one value, and of two.
-const UNARY: [(&str, Unary); 6] = [
+const UNARY: [(&str, Unary); 7] = [
     ("abs", Unary::Abs),
     ("sqrt", Unary::Sqrt),
+    ("norm", Unary::Norm),
     ("floor", Unary::Floor),
     ("ceil", Unary::Ceil),
     ("round", Unary::Round),

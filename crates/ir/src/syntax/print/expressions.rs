@@ -64,6 +64,7 @@ impl Printer<'_> {
                 Unary::Not => (format!("!{}", self.within(a, Atom)), Cast),
                 Unary::Abs => self.method("abs", a, &[]),
                 Unary::Sqrt => self.method("sqrt", a, &[]),
+                Unary::Norm => self.method("norm", a, &[]),
                 Unary::Floor => self.method("floor", a, &[]),
                 Unary::Ceil => self.method("ceil", a, &[]),
                 Unary::Round => self.method("round", a, &[]),
