@@ -27,6 +27,8 @@ pub struct Unit {
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have, on CUDA.
     pub widths: Vec<Width>,
+    /// The arrays whose tapes are packed: `f->tape` has an `eb_packed` for each, no table of addresses.
+    pub packed_tapes: Vec<ArrayId>,
     /// By segment: the part of the text that it is in. Each part can be compiled by itself, with its number as `EB_PART`.
     pub parts: Vec<usize>,
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32};
 
 use ebbtide_codegen::COUNTERS;
+use ebbtide_runtime::TapePiece;
 
 use crate::operation::Context;
 
@@ -85,6 +86,13 @@ pub(crate) struct ThreadFrame {
     pub passed: i64,
     pub apart: i64,
     pub looks: i64,
+}
+
+/// A packed tape; `eb_packed` of the prelude.
+#[repr(C)]
+pub(crate) struct Packed {
+    pub pieces: *const TapePiece,
+    pub count: i64,
 }
 
 /// The function of a segment.

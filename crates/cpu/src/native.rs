@@ -11,14 +11,15 @@ use ebbtide_codegen::{
 };
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
-    Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, enclosing, parts, walk,
+    ArrayId, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, enclosing, parts,
+    walk,
 };
 use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{
     Backend, Counters, Error, Event, Executable, Frame, Result, Start, partial_sums, yielding_regions,
 };
 
-use crate::abi::{Count, GROUPS, Met, Shared, ThreadFrame, group};
+use crate::abi::{Count, GROUPS, Met, Packed, Shared, ThreadFrame, group};
 use crate::code::{Code, Optimize, Recipe};
 use crate::compiler::Compiler;
 use crate::leave_vectors::leave_vectors;
@@ -193,6 +194,10 @@ unsafe impl Executable for Native {
         Some(&self.unit.source)
     }
 
+    fn packed_tapes(&self) -> &[ArrayId] {
+        &self.unit.packed_tapes
+    }
+
     fn run(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome> {
         self.run_segment(segment, frame, start)
     }
@@ -207,13 +212,17 @@ struct Private {
 }
 
 impl Private {
-    fn of(frame: &Frame, taped: bool) -> Private {
+    fn of(frame: &Frame, taped: bool, packed: &[(ArrayId, Packed)]) -> Private {
         // A program without tapes looks at none of their tables.
         let kept = if taped { &frame.tapes[..] } else { &[] };
         let mut tapes: Vec<Vec<*mut u8>> = kept.iter().map(|t| t.places.clone()).collect();
+        let mut tape_heads: Vec<*mut *mut u8> = tapes.iter_mut().map(|places| places.as_mut_ptr()).collect();
+        for (array, packed) in packed {
+            tape_heads[array.index()] = (&raw const *packed).cast_mut().cast();
+        }
         Private {
             data: frame.arrays.iter().map(|view| view.address).collect(),
-            tape_heads: tapes.iter_mut().map(|places| places.as_mut_ptr()).collect(),
+            tape_heads,
             tapes,
             depth: kept.iter().map(|t| t.depth as i64).collect(),
         }
@@ -310,7 +319,9 @@ impl Native {
             groups: Count::default(),
         };
         let tapes = if self.taped { &frame.tapes[..] } else { &[] };
-        let capacity: Vec<i64> = tapes.iter().map(|t| t.places.len() as i64).collect();
+        let capacity: Vec<i64> = tapes.iter().map(|t| t.capacity() as i64).collect();
+        // Threads only read these tables: no memory is exchanged with places on such tapes.
+        let packed: Vec<(ArrayId, Packed)> = self.packed(frame)?;
         let mut passes = vec![0i64; self.program.loops as usize];
         let mut partials: Vec<u64> = Vec::new();
         if self.unit.reductions > 0 {
@@ -337,7 +348,8 @@ impl Native {
         let measured = self.code.can_improve().then(|| now());
         let bounds = Shareable(frame.scalars.bounds.as_mut_ptr());
         let kept = &frame.kept;
-        let mut privates: Vec<Private> = (0..wanted).map(|_| Private::of(frame, self.taped)).collect();
+        let mut privates: Vec<Private> =
+            (0..wanted).map(|_| Private::of(frame, self.taped, &packed)).collect();
         let enter = |thread: usize,
                      threads: usize,
                      private: &mut Private,
@@ -422,6 +434,19 @@ impl Native {
         }
         let message = context.message.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.outcome(&shared, frame, &passes, message)
+    }
+
+    /// The packed tapes of a frame.
+    fn packed(&self, frame: &Frame) -> Result<Vec<(ArrayId, Packed)>> {
+        let tape = |array: &ArrayId| {
+            let tape = &frame.tapes[array.index()];
+            if !tape.places.is_empty() {
+                let reason = "a tape that should be packed is a table: a flaw of Ebbtide".to_string();
+                return Err(Error::Device { device: "cpu".to_string(), reason });
+            }
+            Ok((*array, Packed { pieces: tape.pieces.as_ptr(), count: tape.pieces.len() as i64 }))
+        };
+        self.unit.packed_tapes.iter().map(tape).collect()
     }
 
     fn outcome(&self, shared: &Shared, frame: &Frame, passes: &[i64], message: String) -> Result<Outcome> {

@@ -7,7 +7,8 @@
 //!
 //! Proof, for `x[[t + 1, i]] = f(x[[t, i]])`: some dimension of every access is `k · t + rest + offset`, with one `k` and one
 //! `rest` that is the same in all iterations. Rows that are written come later than rows that are read, so a row is
-//! complete before it is read, and nothing writes it again. Where rows lie one behind the other in a flat array,
+//! complete before it is read, and nothing writes it again. The sum or the difference of two indices does as well as one: the
+//! diagonals of `x[[i, d - i]]` from `x[[i - 1, d - i]]` are such rows. Where rows lie one behind the other in a flat array,
 //! `x[(t + 1) * n + i]` from `x[t * n + i]`, the ranges of the variables beside `t` say where a row ends ([`flat`]).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -139,19 +140,33 @@ fn kind(touches: &[Touch]) -> Option<Trajectory> {
     }
 }
 
-/// Is there a dimension in which all writes of an iteration have one index, and reads earlier ones?
+/// Rows of an array: the elements of which a sum of indices, each taken once, not at all or with the other sign, is the same.
+type Direction = Vec<(usize, i64)>;
+
+/// The dimensions of an array of this rank, and the diagonals of its planes.
+fn directions(rank: usize) -> Vec<Direction> {
+    let pairs = (0..rank).flat_map(|a| (a + 1..rank).map(move |b| (a, b)));
+    let diagonals = pairs.flat_map(|(a, b)| [vec![(a, 1), (b, 1)], vec![(a, 1), (b, -1)]]);
+    (0..rank).map(|d| vec![(d, 1)]).chain(diagonals).collect()
+}
+
+/// Is there a direction in which all writes of an iteration have one index, and reads earlier ones?
 fn by_rows(affines: &Affines, var: ValueId, touches: &[Touch], invariant: &dyn Fn(ValueId) -> bool) -> bool {
     let (reads, writes): (Vec<&Touch>, Vec<&Touch>) = touches.iter().partition(|t| t.kind == Kind::Read);
     let Some(first) = writes.first() else { return false };
     let rank = first.index.as_slice().len();
-    let row = |touch: &Touch, dimension: usize| affines.form(touch.index.as_slice()[dimension]).clone();
-    let proves = |dimension: usize| {
-        let written = row(first, dimension);
+    let row = |touch: &Touch, direction: &Direction| {
+        let index = touch.index.as_slice();
+        let mut indices = direction.iter().map(|(d, sign)| (affines.form(index[*d]), *sign));
+        indices.try_fold(Affine::default(), |sum, (form, sign)| sum.add_scaled(form, sign))
+    };
+    let proves = |direction: Direction| {
+        let Some(written) = row(first, &direction) else { return false };
         let step = written.coefficient(var);
         let known = written.without(var).terms.iter().all(|(atom, _)| invariant(*atom));
-        // How much later than the first write's row is a row in this dimension?
+        // How much later than the first write's row is a row in this direction?
         let later = |touch: &Touch| {
-            let apart: Affine = row(touch, dimension).add_scaled(&written, -1)?;
+            let apart: Affine = row(touch, &direction)?.add_scaled(&written, -1)?;
             apart.as_constant()?.checked_mul(step.signum())
         };
         let read_is_before = |r: &&Touch| {
@@ -160,7 +175,7 @@ fn by_rows(affines: &Affines, var: ValueId, touches: &[Touch], invariant: &dyn F
         };
         step != 0 && known && writes.iter().all(|w| later(w) == Some(0)) && reads.iter().all(read_is_before)
     };
-    (0..rank).any(proves)
+    directions(rank).into_iter().any(proves)
 }
 
 /// The arrays that a loop writes.

@@ -75,6 +75,17 @@ impl Pending {
         self.touches.insert((Name::Tape(array), Touch::Write, By::Anyone));
     }
 
+    /// Would this touch of what is on a packed tape meet another one?
+    pub fn conflicts_on_tape(&self, array: ArrayId, touch: Touch, by: By) -> bool {
+        let on_tape = self.touches.iter().filter(|t| t.0 == Name::Tape(array));
+        let mut others = on_tape.map(|t| (t.1, t.2));
+        others.any(|(other, who)| (touch == Touch::Write || other == Touch::Write) && meet(by, who))
+    }
+
+    pub fn note_on_tape(&mut self, array: ArrayId, touch: Touch, by: By) {
+        self.touches.insert((Name::Tape(array), touch, by));
+    }
+
     /// Would this touch meet another one?
     pub fn conflicts(&self, array: ArrayId, touch: Touch, by: By) -> bool {
         self.of(array).any(|(other, who)| (touch == Touch::Write || other == Touch::Write) && meet(by, who))

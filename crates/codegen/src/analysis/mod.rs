@@ -18,6 +18,7 @@ pub(crate) mod loop_invariants;
 pub(crate) mod names;
 pub(crate) mod narrow_index;
 pub(crate) mod ordered_updates;
+pub(crate) mod packed_tapes;
 pub(crate) mod register_pressure;
 pub(crate) mod row_form;
 pub(crate) mod shared_updates;

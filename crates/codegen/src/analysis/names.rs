@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{
-    After, ArrayId, Block, Combine, Facts, LocalId, Loop, LoopKind, Op, Par, ParFacts, Program, Region,
+    After, ArrayId, Block, Combine, Facts, LocalId, Loop, LoopKind, Op, Par, ParFacts, Program, Push, Region,
     Sharing, Stmt, Store, ValueId, walk, walk_program_level,
 };
 
@@ -39,32 +39,19 @@ impl Names {
         let mut declared_inside = BTreeSet::new();
         walk(block, &mut |stmt| {
             names.used.extend(stmt.uses());
+            names.arrays.extend(arrays_of(program, stmt));
             match stmt {
                 Stmt::Let(v) => {
                     inside.insert(*v);
                     let op = program.op(*v);
                     names.used.extend(op.operands());
-                    match op {
-                        Op::Load(a, _) | Op::Dim(a, _) => drop(names.arrays.insert(*a)),
-                        Op::Get(local) => drop(names.locals.insert(*local)),
-                        _ => {}
+                    if let Op::Get(local) = op {
+                        names.locals.insert(*local);
                     }
                 }
                 Stmt::Declare(local, _) => drop(declared_inside.insert(*local)),
                 Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(inside.insert(*var)),
                 Stmt::Par(par) => inside.extend(par.ranges.iter().map(|r| r.var)),
-                Stmt::Store(s) | Stmt::Update(_, s) => drop(names.arrays.insert(s.array)),
-                Stmt::Swap(a, b) | Stmt::Copy { from: a, to: b, .. } => names.arrays.extend([*a, *b]),
-                Stmt::Fill(a, ..) | Stmt::Temp(a) | Stmt::Pop(a) => drop(names.arrays.insert(*a)),
-                Stmt::Push(push) => {
-                    names.arrays.insert(push.array);
-                    if let After::Anything(old) = push.after {
-                        names.arrays.insert(old);
-                    }
-                }
-                Stmt::Claim(claim) => names.arrays.extend([claim.array, claim.taken]),
-                Stmt::Library(call) => names.arrays.extend(call.arrays()),
-                Stmt::Region(region) => names.arrays.extend(region.flag),
                 _ => {}
             }
         });
@@ -80,6 +67,25 @@ impl Names {
         });
         names.used.retain(|v| !inside.contains(v) && !matches!(program.op(*v), Op::Literal(_)));
         names
+    }
+}
+
+/// The arrays that a statement names itself, without its blocks.
+pub(crate) fn arrays_of(program: &Program, stmt: &Stmt) -> Vec<ArrayId> {
+    match stmt {
+        Stmt::Let(v) => match program.op(*v) {
+            Op::Load(a, _) | Op::Dim(a, _) => vec![*a],
+            _ => Vec::new(),
+        },
+        Stmt::Store(s) | Stmt::Update(_, s) => vec![s.array],
+        Stmt::Swap(a, b) | Stmt::Copy { from: a, to: b, .. } => vec![*a, *b],
+        Stmt::Fill(a, ..) | Stmt::Temp(a) | Stmt::Pop(a) => vec![*a],
+        Stmt::Push(Push { array, after: After::Anything(old) }) => vec![*array, *old],
+        Stmt::Push(push) => vec![push.array],
+        Stmt::Claim(claim) => vec![claim.array, claim.taken],
+        Stmt::Library(call) => call.arrays().collect(),
+        Stmt::Region(region) => region.flag.into_iter().collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -63,6 +63,16 @@ pub(crate) enum Step<'p> {
     PushExchanged(&'p Push),
     /// The memory of an array is exchanged with the last place of its tape that is taken.
     Pop(ArrayId),
+    /// The next place of the packed tapes of a group is looked for.
+    NextPlace(usize),
+    /// A value goes to that place.
+    PushValue(ArrayId, ValueId),
+    /// The place is taken.
+    TakePlace(usize),
+    /// The last place of the packed tapes of a group that is taken is free again.
+    LastPlace(usize),
+    /// What it holds becomes a value.
+    PopValue(ArrayId, ValueId),
     /// An array has a place in which it is kept, for a region that may be undone: these steps, in which what is kept is that place.
     Keep(ArrayId, Steps<'p>),
     /// The same, where the region is undone.

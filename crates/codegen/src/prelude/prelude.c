@@ -37,7 +37,7 @@ typedef struct {
 typedef struct {
     void **data;            /* by array; private to the thread, since swap exchanges them */
     const i64 *shape;       /* a row per array, padded with ones */
-    void ***tape;           /* by array: the places of its tape; private to the thread */
+    void ***tape;           /* by array: the places of its tape, private to the thread, or an `eb_packed` */
     i64 *depth;             /* by array: how many places hold something; private to the thread */
     const i64 *capacity;    /* by array: how many places there are */
     u64 *values, *locals;   /* what pieces of the program hand to each other */
@@ -67,6 +67,51 @@ static __attribute__((noinline, cold)) i32 eb_fault(eb_frame *f, i32 kind, i32 a
     f->shared->index = index;
     f->shared->extent = extent;
     return 1;
+}
+
+/* A packed tape: pieces of memory in which places lie side by side. `f->tape` has its address. */
+typedef struct {
+    const struct { char *at; i64 until; } *pieces; /* each with how many places there are up to its end */
+    i64 count;
+} eb_packed;
+
+/* A group of packed tapes that have the same number of places in use. */
+typedef struct {
+    i32 array;
+    i32 size;               /* of an element */
+} eb_member;
+
+/* The places around which a thread is on them: from which on, how many, and how many places are before them. */
+typedef struct {
+    i64 count, before;
+} eb_strip;
+
+/* Finds memory with the next place of all tapes, or with the last one in use: the place there, or -1 and a fault if there is none. */
+static __attribute__((noinline)) i64 eb_piece(eb_frame *f, const eb_member *members, i64 count, eb_strip *strip, char **at, i64 depth, i64 back) {
+    const i64 place = depth - back;
+    i64 from = 0, until = INT64_MAX;
+    for (int pass = 0; pass < 2; pass++) {
+        for (i64 k = 0; k < count; k++) {
+            const i32 array = members[k].array;
+            if (place < 0 || place >= f->capacity[array]) {
+                eb_fault(f, EB_TAPE, 0, 0, 0, 0);
+                return -1;
+            }
+            const eb_packed *const tape = (const eb_packed *)f->tape[array];
+            i64 low = 0, high = tape->count - 1;
+            while (low < high) {
+                const i64 middle = (low + high) / 2;
+                if (tape->pieces[middle].until <= place) low = middle + 1;
+                else high = middle;
+            }
+            const i64 before = low ? tape->pieces[low - 1].until : 0;
+            if (before > from) from = before;
+            if (tape->pieces[low].until < until) until = tape->pieces[low].until;
+            at[k] = tape->pieces[low].at + (from - before) * members[k].size;
+        }
+    }
+    *strip = (eb_strip){until - from, from};
+    return depth - from;
 }
 
 /* Does the host want the launch to end? */

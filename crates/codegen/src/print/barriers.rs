@@ -25,6 +25,7 @@ impl Emitter<'_> {
             program: self.program,
             facts: self.facts,
             waiting: &self.waiting(block),
+            packed: &self.packed,
             whole_arrays,
             leaves,
             mapping: &|par| self.mapping(par),

@@ -8,6 +8,7 @@ use ebbtide_ir::{
 use ebbtide_math::c::{Item, Shape};
 use ebbtide_math::{Format, Kernel};
 
+use crate::analysis::packed_tapes::PackedTapes;
 use crate::analysis::thread_ownership::{Mapping, OnEntry};
 use crate::kernel::machine::{Family, Target, Width};
 use crate::kernel::name::Name;
@@ -55,6 +56,8 @@ pub(crate) struct Emitter<'p> {
     pub others: BTreeSet<(&'static str, usize)>,
     /// The types of which matrices are multiplied.
     pub products: BTreeSet<&'static str>,
+    /// The tapes that are packed; on a CPU.
+    pub packed: PackedTapes,
     /// The most matrices of one segment that products wait for, by type.
     pub waiting_places: BTreeMap<&'static str, usize>,
     /// Functions that rare code calls, with their number of arguments.
@@ -119,6 +122,7 @@ impl<'p> Emitter<'p> {
             widths: Vec::new(),
             others: BTreeSet::new(),
             products: BTreeSet::new(),
+            packed: PackedTapes::default(),
             waiting_places: BTreeMap::new(),
             called: BTreeSet::new(),
             mappings: Vec::new(),
@@ -167,6 +171,7 @@ impl<'p> Emitter<'p> {
             kept_terms: self.kept_terms,
             calls: self.calls,
             widths: self.widths,
+            packed_tapes: self.packed.arrays().collect(),
             parts: Vec::new(),
         }
     }

@@ -45,6 +45,7 @@ impl Emitter<'_> {
                 self.enter_kernel(k, width, &taped);
             }
         }
+        let packed = self.open_packed_tapes(&taped);
         self.variables(block, &names, &waiting);
         let steps = self.steps_of(block);
         let (statements, ()) = self.apart(|text| text.steps(&steps));
@@ -67,6 +68,9 @@ impl Emitter<'_> {
         waiting.iter().for_each(|c| self.settle(*c));
         if self.family == Family::Cuda {
             self.leave_kernel(&taped);
+        }
+        for (g, a) in packed {
+            line!(self, "f->depth[{}] = strip{g}.before + n{g};", a.index());
         }
         self.hand_back(block, &names, &elsewhere);
     }
@@ -175,6 +179,23 @@ impl Emitter<'_> {
         }
     }
 
+    /// Says where the thread is on the packed tapes that a segment uses: their groups and arrays.
+    fn open_packed_tapes(&mut self, taped: &BTreeSet<ArrayId>) -> Vec<(usize, ArrayId)> {
+        let mut opened = Vec::new();
+        for g in 0..self.packed.groups.len() {
+            let group = self.packed.groups[g].clone();
+            let Some(first) = group.first().filter(|a| taped.contains(*a)) else { continue };
+            let member =
+                |a: &ArrayId| format!("{{{}, sizeof({})}}", a.index(), c_type(self.program.array(*a).ty));
+            let members: Vec<String> = group.iter().map(member).collect();
+            line!(self, "static const eb_member members{g}[] = {{{}}};", members.join(", "));
+            line!(self, "eb_strip strip{g} = {{0, f->depth[{}]}}; i64 n{g} = 0;", first.index());
+            line!(self, "char *at{g}[{}];", group.len());
+            opened.extend(group.into_iter().map(|a| (g, a)));
+        }
+        opened
+    }
+
     /// A resumed run takes its scalars from the frame and jumps to its region.
     fn jump_to_region(&mut self, block: &Block, names: &Names) {
         let program = self.program;
@@ -252,6 +273,14 @@ impl Emitter<'_> {
                 Family::C => self.pop(*array),
                 Family::Cuda => self.kernel_pop(*array),
             },
+            Step::PushValue(array, v) => self.push_value(*array, *v),
+            Step::PopValue(array, v) => self.pop_value(*array, *v),
+            Step::NextPlace(group) => self.piece(*group, 0),
+            Step::TakePlace(group) => line!(self, "n{group}++;"),
+            Step::LastPlace(group) => {
+                self.piece(*group, 1);
+                line!(self, "n{group}--;");
+            }
             Step::Keep(array, steps) => self.keep(*array, steps),
             Step::Restore(array, steps) => self.restore(*array, steps),
             Step::KeepLocal(l) => line!(self, "kept_l{0} = l{0};", l.index()),
@@ -287,6 +316,28 @@ impl Emitter<'_> {
             self,
             "else {{ void **place = f->tape[{a}] + --f->depth[{a}]; void *t = a{a}; a{a} = *place; *place = t; }}"
         );
+    }
+
+    /// Goes on to other memory of packed tapes at an end of the one before; it is a fault where there is none.
+    fn piece(&mut self, group: usize, back: i64) {
+        let (g, count) = (group, self.packed.groups[group].len());
+        let end = if back == 0 { format!("strip{g}.count") } else { "0".to_string() };
+        line!(
+            self,
+            "if (__builtin_expect(n{g} == {end}, 0)) {{ const i64 n = eb_piece(f, members{g}, {count}, &strip{g}, at{g}, strip{g}.before + n{g}, {back}); if (n < 0) {{ eb_barrier(f); goto leave; }} n{g} = n; }}"
+        );
+    }
+
+    fn push_value(&mut self, array: ArrayId, v: ValueId) {
+        let Some((g, k)) = self.packed.find(array) else { return };
+        let t = c_type(self.program.array(array).ty);
+        line!(self, "if (f->thread == 0) (({t} *)at{g}[{k}])[n{g}] = {};", self.value(v));
+    }
+
+    fn pop_value(&mut self, array: ArrayId, v: ValueId) {
+        let Some((g, k)) = self.packed.find(array) else { return };
+        let t = c_type(self.program.array(array).ty);
+        line!(self, "v{} = ((const {t} *)at{g}[{k}])[n{g}];", v.index());
     }
 
     fn program_value(&mut self, v: ValueId) {

@@ -4,10 +4,12 @@ use ebbtide_ir::{Block, Facts, Program};
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
 
+use crate::analysis::packed_tapes::PackedTapes;
 use crate::kernel::machine::{Family, Target};
 use crate::prelude;
 use crate::print::dump::dump;
 use crate::print::emitter::Emitter;
+use crate::transform::step::Step as Optional;
 use crate::unit::Unit;
 
 use super::parts::{in_parts, longest_apart};
@@ -21,6 +23,9 @@ pub fn c_unit(
 ) -> Result<Unit, ebbtide_math::MathError> {
     dump(program, facts, segments, (Family::C, target));
     let mut text = Emitter::of(program, facts, Family::C, target);
+    if !text.forms.leaves_out(Optional::PackedTapes) {
+        text.packed = PackedTapes::of(program, segments);
+    }
     let mut pieces = Vec::new();
     for (k, block) in segments.iter().enumerate() {
         text.segment(k, block, segments);

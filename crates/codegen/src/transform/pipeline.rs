@@ -9,6 +9,7 @@ use super::step::Step;
 pub(crate) const C: &[Step] = &[
     // A segment.
     Step::DeferredProducts,
+    Step::PackedTapes,
     // The loops around iterations.
     Step::KeptTerms,
     Step::Buckets,

@@ -15,6 +15,7 @@ use ebbtide_ir::{
 use crate::analysis::barriers::{Pending, Touch, exchanged_with, touched_by};
 use crate::analysis::bounds_proof::Prover;
 use crate::analysis::names::{reductions, values_inside};
+use crate::analysis::packed_tapes::{OnTape, PackedTapes, on_tape};
 use crate::kernel::segment::{Barrier, By, Manner, MappingId, Product, Step, Steps, TimeLoop, Whole};
 
 /// How a machine runs what it shares between threads.
@@ -23,6 +24,8 @@ pub(crate) struct Sharing<'a> {
     pub facts: &'a Facts,
     /// By loop: the matrices that products wait for meanwhile.
     pub waiting: &'a BTreeMap<LoopId, BTreeSet<ArrayId>>,
+    /// The arrays whose tapes are packed.
+    pub packed: &'a PackedTapes,
     /// What threads do after each has taken its part of an array.
     pub whole_arrays: Afterwards,
     /// What they do after thread 0 has combined the sums of leaves.
@@ -32,6 +35,11 @@ pub(crate) struct Sharing<'a> {
     pub manner: &'a dyn Fn(&Par) -> Manner,
     /// Does a loop run inside the parallel loops of its iterations, where that can be?
     pub interchanged: &'a dyn Fn(&Loop) -> bool,
+}
+
+/// What statements at the start of a block do with a packed tape.
+fn on_tape_of<'p>(sharing: &Sharing, block: &'p [Stmt]) -> Option<OnTape<'p>> {
+    on_tape(sharing.program, block).filter(|found| sharing.packed.find(found.array()).is_some())
 }
 
 /// What threads do after a statement.
@@ -85,7 +93,17 @@ impl<'p> Placing<'_, '_, 'p> {
 
     /// The statements of a block. The depth of recursion is that of nesting in the source.
     fn block(&mut self, block: &'p Block) {
+        let (mut on_tape, mut met) = (0, BTreeMap::new());
         for (k, stmt) in block.iter().enumerate() {
+            if on_tape > 0 {
+                on_tape -= 1;
+                continue;
+            }
+            if let Some(found) = on_tape_of(self.sharing, &block[k..]) {
+                on_tape = found.statements() - 1;
+                self.value_on_tape(found, &mut met);
+                continue;
+            }
             // What is overwritten at once need not be cleared.
             let next = block.get(k + 1);
             let replaced = matches!((stmt, next), (Stmt::Temp(a), Some(Stmt::Copy { to, .. } | Stmt::Fill(to, ..))) if a == to);
@@ -136,6 +154,39 @@ impl<'p> Placing<'_, '_, 'p> {
             }
             // Sweeps are driven by the host, between segments; only iterations claim elements.
             Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..) | Stmt::Claim(_) => {}
+        }
+    }
+
+    /// Thread 0 writes values to packed tapes; all threads read them there. `met` counts the tapes of each group that the block has
+    /// come to: all of them use the same place.
+    fn value_on_tape(&mut self, found: OnTape, met: &mut BTreeMap<usize, usize>) {
+        let array = found.array();
+        let Some((group, _)) = self.sharing.packed.find(array) else { return };
+        let (touch, by) = match found {
+            OnTape::Push(_) => (Touch::Write, By::First),
+            OnTape::Pop(..) => (Touch::Read, By::Anyone),
+        };
+        if self.pending.conflicts_on_tape(array, touch, by) {
+            self.meet();
+        }
+        self.pending.note_on_tape(array, touch, by);
+        let count = met.entry(group).or_insert(0);
+        *count += 1;
+        let first = *count == 1;
+        let last = *count == self.sharing.packed.groups[group].len();
+        if last {
+            *count = 0;
+        }
+        match found {
+            OnTape::Push(store) => {
+                self.steps.extend(first.then_some(Step::NextPlace(group)));
+                self.steps.push(Step::PushValue(array, store.value));
+                self.steps.extend(last.then_some(Step::TakePlace(group)));
+            }
+            OnTape::Pop(_, v) => {
+                self.steps.extend(first.then_some(Step::LastPlace(group)));
+                self.steps.extend(v.map(|v| Step::PopValue(array, v)));
+            }
         }
     }
 

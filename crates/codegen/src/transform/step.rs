@@ -25,11 +25,12 @@ pub(crate) enum Step {
     NotedTerms,
     Interchange,
     DeferredProducts,
+    PackedTapes,
 }
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 15] = [
+    pub const OPTIONAL: [Step; 16] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
@@ -45,6 +46,7 @@ impl Step {
         Step::NotedTerms,
         Step::Interchange,
         Step::DeferredProducts,
+        Step::PackedTapes,
     ];
 
     /// What people call it.
@@ -70,6 +72,7 @@ impl Step {
             Step::NotedTerms => "noted terms",
             Step::Interchange => "interchange",
             Step::DeferredProducts => "deferred products",
+            Step::PackedTapes => "packed tapes",
         }
     }
 

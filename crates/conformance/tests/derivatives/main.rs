@@ -13,7 +13,7 @@ mod texts;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ebbtide_conformance::random::generate::{Dice, PHYSICAL, generate, is_long};
+use ebbtide_conformance::random::generate::{Dice, PHYSICAL, RECURRENT, generate, is_long};
 use ebbtide_conformance::random::shrink::shrink;
 use ebbtide_conformance::random::text::text;
 use ebbtide_conformance::random::{Case, Sizes, Sketch, Verdict};
@@ -25,6 +25,9 @@ const CASES: u64 = 300;
 
 /// Cases with small values, jumps, reductions and parts of arrays that run in every test run.
 const PHYSICAL_CASES: u64 = 150;
+
+/// Cases with elements that data names beside own ones, and recurrences, that run in every test run.
+const RECURRENT_CASES: u64 = 150;
 
 /// One case in so many runs on the CPU too.
 const ON_CPU: u64 = 12;
@@ -151,6 +154,11 @@ fn derivatives_of_random_programs_are_the_oracles_two() {
 #[test]
 fn derivatives_of_programs_with_small_values_jumps_and_reductions_are_the_oracles() {
     run_seeds(PHYSICAL, PHYSICAL_CASES, 0, 1);
+}
+
+#[test]
+fn derivatives_of_programs_with_named_elements_and_recurrences_are_the_oracles() {
+    run_seeds(RECURRENT, RECURRENT_CASES, 0, 1);
 }
 
 /// Programs whose gradients had other bits under another budget (the first), or did not fit a larger budget where they

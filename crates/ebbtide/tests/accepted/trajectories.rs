@@ -252,3 +252,60 @@ fn planes(p: &mut Array3<f64>, loss: &mut Array0<f64>) {
 fn c57_planes_with_sides_keep_their_history() {
     check(planes().ir().unwrap(), &[array(&[4, 5, 4], 1), loss()], "loss", &["p"]);
 }
+
+#[program]
+fn diagonals(a: &Array1<f64>, b: &Array1<f64>, loss: &mut Array0<f64>) {
+    let (n, m) = (a.len(), b.len());
+    let mut r = Array2::<f64>::zeros([n + 1, m + 1]);
+    fill(r, 2.0);
+    r[[0, 0]] = 0.0;
+    for d in 2..=n + m {
+        let low = if d > m { d - m } else { 1 };
+        let high = if d - 1 < n { d - 1 } else { n };
+        for i in par(low..high + 1) {
+            let j = d - i;
+            let least = r[[i - 1, j]].min(r[[i, j - 1]]).min(r[[i - 1, j - 1]]);
+            r[[i, j]] = (a[i - 1] - b[j - 1]).powi(2) + least * least;
+        }
+    }
+    loss[[]] = r[[n, m]];
+}
+
+#[test]
+fn c57_a_diagonal_is_written_from_the_two_before() {
+    for (n, m) in [(5, 4), (1, 3), (0, 2)] {
+        check(diagonals().ir().unwrap(), &[array(&[n], 1), array(&[m], 2), loss()], "loss", &["a", "b"]);
+    }
+}
+
+#[program]
+fn recurrence(a: &mut Array1<f64>, c: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = a.len();
+    let mut carried = 0.5;
+    let mut count = 0;
+    for _t in 0..steps {
+        c[0] = 0.3;
+        for i in 1..n {
+            let pivot = 2.0 + 0.25 * c[i - 1] * a[i];
+            c[i] = (carried + a[i - 1]) / pivot;
+            let new = c[i] * a[i] + 0.125 * carried;
+            if new < a[i] {
+                a[i] = new;
+                count += 1;
+            }
+            carried = (carried * c[i] + a[i]).sin();
+        }
+        while carried > 0.2 {
+            carried = carried * a[0] * 0.5;
+        }
+    }
+    loss[[]] = carried + sum(a) + count as f64;
+}
+
+#[test]
+fn c57_numbers_are_carried_through_sequential_loops() {
+    for steps in [0, 1, 4] {
+        let inputs = [array(&[6], 1), array(&[6], 2), crate::size(steps), loss()];
+        check(recurrence().ir().unwrap(), &inputs, "loss", &["a", "c"]);
+    }
+}

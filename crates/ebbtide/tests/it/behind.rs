@@ -223,6 +223,10 @@ unsafe impl Executable for BehindCode {
         self.code.source()
     }
 
+    fn packed_tapes(&self) -> &[ArrayId] {
+        self.code.packed_tapes()
+    }
+
     fn run(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<ir::Outcome> {
         let mut tables = self.tables(frame)?;
         self.ask(segment, frame, &mut tables);

@@ -174,6 +174,10 @@ unsafe impl Executable for FragileCode {
         self.code.source()
     }
 
+    fn packed_tapes(&self) -> &[ir::ArrayId] {
+        self.code.packed_tapes()
+    }
+
     fn run(
         &self,
         segment: usize,

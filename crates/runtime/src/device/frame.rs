@@ -2,6 +2,7 @@
 
 pub(crate) mod extents;
 mod reshape;
+pub(crate) mod tape;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::memory::device_memory::Handed;
 use crate::memory::meter::Meter;
 use crate::memory::spare::Spare;
 use reshape::Rooms;
+use tape::TapePlaces;
 
 /// The extents of an array, padded with ones.
 pub type Extents = [i64; Indices::MAX_RANK];
@@ -43,25 +45,6 @@ impl View {
         View { address, shape: padded, bytes }
     }
 }
-
-/// The tape of one array: places of the array's size, and how many of them hold something.
-#[derive(Debug, Default)]
-pub struct TapePlaces {
-    /// The memory. Pushing exchanges an array's memory with that of a place, so places own memory in turn.
-    buffers: Vec<Buffer>,
-    /// The addresses, in the order of pushes.
-    pub places: Vec<*mut u8>,
-    /// How many of them hold something.
-    pub depth: usize,
-    /// How many may hold something when all that was enqueued has run.
-    claimed: usize,
-}
-
-/// The places of an array of at most this many bytes share memory: a piece for each would take more than it holds.
-const SMALL: usize = 64;
-
-/// Devices copy arrays this many bytes at a time, each from such a multiple.
-const AT_ONCE: usize = 16;
 
 fn byte_count(program: &Program, array: ArrayId, shape: &[usize]) -> Result<usize> {
     shape
@@ -257,62 +240,6 @@ impl Frame {
         temps
     }
 
-    /// Makes room for `count` more pushes of an array, until [`Frame::release_tape`].
-    pub(crate) fn reserve_tape(
-        &mut self,
-        array: ArrayId,
-        count: usize,
-        spare: &Spare,
-        meter: &Arc<Meter>,
-    ) -> Result<()> {
-        let bytes = self.arrays[array.index()].bytes;
-        self.reserve_tape_of(array, count, bytes, spare, meter)
-    }
-
-    /// As [`Frame::reserve_tape`], with this many bytes in each place.
-    pub(crate) fn reserve_tape_of(
-        &mut self,
-        array: ArrayId,
-        count: usize,
-        bytes: usize,
-        spare: &Spare,
-        meter: &Arc<Meter>,
-    ) -> Result<()> {
-        let tape = &mut self.tapes[array.index()];
-        let claimed = tape.claimed + count;
-        let missing = claimed.saturating_sub(tape.places.len());
-        let side_by_side = meter.memory.is_none() || bytes < AT_ONCE || bytes.is_multiple_of(AT_ONCE);
-        if self.alike && missing > 1 && (1..=SMALL).contains(&bytes) && side_by_side {
-            let piece = missing.checked_mul(bytes).ok_or(Error::TooLarge { shape: vec![missing, bytes] })?;
-            let piece = spare.take(piece, meter)?;
-            tape.claimed = claimed;
-            tape.places.extend((0..missing).map(|k| piece.address().wrapping_add(k * bytes)));
-            tape.buffers.push(piece);
-            return Ok(());
-        }
-        let buffers = spare.take_many(missing, bytes, meter)?;
-        tape.claimed = claimed;
-        self.rooms.add(&buffers);
-        tape.places.extend(buffers.iter().map(Buffer::address));
-        if tape.buffers.is_empty() {
-            tape.buffers = buffers;
-        } else {
-            tape.buffers.extend(buffers);
-        }
-        Ok(())
-    }
-
-    /// The last `count` places that were reserved for an array will be free again.
-    pub(crate) fn release_tape(&mut self, array: ArrayId, count: usize) {
-        let tape = &mut self.tapes[array.index()];
-        tape.claimed = tape.claimed.saturating_sub(count);
-    }
-
-    /// When nothing is enqueued, places that hold nothing are free.
-    pub(crate) fn settle_tapes(&mut self) {
-        self.tapes.iter_mut().for_each(|tape| tape.claimed = tape.depth);
-    }
-
     /// Leaves all memory that the frame owns for another launch.
     pub(crate) fn leave(self, spare: &Spare) {
         spare.give(self.temps);
@@ -350,26 +277,6 @@ impl Frame {
         // SAFETY (*Liveness*, *Bounds*): a view's memory is owned or borrowed by the launch and has `bytes` bytes, as the
         // buffer has (checked above); buffers of slots are neither.
         unsafe { buffer.copy_in(view.address) }
-    }
-
-    /// Copies what a place on the tape of an array holds to a buffer, which has no more bytes.
-    pub(crate) fn copy_tape_to(&self, array: ArrayId, place: usize, buffer: &mut Buffer) -> Result<()> {
-        let from = self.tapes[array.index()].places[place];
-        self.has_room(from, array, buffer)?;
-        // SAFETY (*Liveness*, *Bounds*): places own as much memory as the buffer has (checked above) for as long as the frame
-        // lives.
-        unsafe { buffer.copy_in(from) }
-    }
-
-    /// Puts a buffer on the tape of an array, where room was reserved.
-    pub(crate) fn push_from(&mut self, array: ArrayId, buffer: &Buffer) -> Result<()> {
-        let to = self.tapes[array.index()].places[self.tapes[array.index()].depth];
-        self.has_room(to, array, buffer)?;
-        // SAFETY (*Liveness*, *Bounds*): as above; a place that was not reserved is a panic.
-        unsafe { buffer.copy_out(to)? };
-        self.tapes[array.index()].depth += 1;
-        self.aside = None;
-        Ok(())
     }
 
     /// An error where the memory at an address of this array, or of a place on its tape, is not as much as a buffer has.

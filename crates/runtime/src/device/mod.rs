@@ -108,6 +108,12 @@ pub unsafe trait Executable: Send + Sync {
     /// The generated source, where there is one.
     fn source(&self) -> Option<&str>;
 
+    /// The arrays whose tapes it wants as [`TapePlaces::pieces`](crate::TapePlaces::pieces), places side by side, and not as a table of addresses. It
+    /// exchanges no memory with them.
+    fn packed_tapes(&self) -> &[ArrayId] {
+        &[]
+    }
+
     /// Runs one segment on a frame, and waits for its end.
     fn run(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome>;
 

@@ -266,6 +266,9 @@ impl CompiledGradient {
                 temps.push(Temp::reused(program, id, &shape, &self.spare, self.device.meter())?);
             }
         }
-        Frame::with(program, views, scalars, ir::Scalars::of(program), temps, self.device.meter())
+        let meter = self.device.meter();
+        let mut frame = Frame::with(program, views, scalars, ir::Scalars::of(program), temps, meter)?;
+        frame.pack_tapes(variant.executable(&self.device)?.packed_tapes());
+        Ok(frame)
     }
 }

@@ -9,8 +9,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{Block, Facts, Par, ParId, Program, Stmt, ValueId, verify, walk};
+use expect_test::expect;
 
 use crate::analysis::names::{Names, reductions, sharing};
+use crate::analysis::packed_tapes::PackedTapes;
 use crate::analysis::thread_ownership::OnEntry;
 use crate::kernel::interpret::Memory;
 use crate::kernel::machine::{Family, Target, Threads};
@@ -181,4 +183,72 @@ fn steps_that_break_a_rule_are_refused() {
     let mut steps = Whole::of(&program, &facts, Family::C).steps;
     steps.retain(|step| !matches!(step, Step::Settle(_)));
     assert_eq!(lawful(&steps), Err(Broken(5)));
+}
+
+/// Values go straight to packed tapes: tapes that are pushed and popped together have one place, and threads meet before all of
+/// them read what thread 0 has put there. An array that something else reads keeps its memory.
+#[test]
+fn values_on_packed_tapes_have_places_together() {
+    let text = "driven program p(x: &mut Array1<f64>, steps: usize) {
+    let mut one = Array0::<f64>::undefined([]);
+    let mut two = Array0::<f64>::undefined([]);
+    let mut read = Array0::<f64>::undefined([]);
+    for t in 0..steps {
+        let a = x[0];
+        one[[]] = a;
+        push(one);
+        two[[]] = a * a;
+        push(two);
+        read[[]] = a;
+        push(read);
+        x[1] = read[[]];
+    }
+    for t_back in 0..steps {
+        pop(one);
+        let b = one[[]];
+        pop(two);
+        pop(read);
+        x[2] = b + read[[]];
+    }
+}
+";
+    let program = ebbtide_ir::parse(text).unwrap();
+    let facts = verify(&program).unwrap();
+    let target = Target { vector_bytes: 32, threads: Threads::Several };
+    let mut text = Emitter::of(&program, &facts, Family::C, target);
+    text.packed = PackedTapes::of(&program, &[&program.body]);
+    let groups: Vec<Vec<&str>> = text
+        .packed
+        .groups
+        .iter()
+        .map(|group| group.iter().map(|a| program.array(*a).name.as_str()).collect())
+        .collect();
+    assert_eq!(groups, [["one", "two"]]);
+    let steps = text.steps_of(&program.body);
+    expect![[r#"
+          let v0
+          for v2 in 0..v0, all meet in each iteration
+            barrier
+            let v4 = x[0]
+            find the next place of tapes 0
+            put v4 there for one
+            let v5
+            put v5 there for two
+            take that place of tapes 0
+            read[] = v4 by thread 0
+            barrier
+            push read
+              keep the elements of read
+            let v7 = read[]
+            x[1] = v7 by thread 0
+          for v9 in 0..v0, all meet in each iteration
+            leave the last place of tapes 0
+            take v10 from there for one
+            pop read
+            barrier
+            let v12 = read[]
+            let v13
+            x[2] = v13 by thread 0
+    "#]]
+    .assert_eq(&show(&program, &steps));
 }

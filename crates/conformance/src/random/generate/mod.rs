@@ -5,6 +5,7 @@
 
 mod parallel;
 mod physics;
+mod recurrences;
 mod statements;
 mod terms;
 
@@ -88,6 +89,8 @@ struct Maker {
     fuel: usize,
     /// Does the program have the shapes of small values, jumps and reductions?
     physical: bool,
+    /// Does it have elements that data names beside own ones, and recurrences?
+    recurrent: bool,
 }
 
 /// Arrays that sums go to: they may grow with the number of iterations, so what is read from them is bounded at once.
@@ -162,6 +165,14 @@ pub fn is_physical(seed: u64) -> bool {
 /// they were before there were such.
 pub const PHYSICAL: u64 = 1_000_000;
 
+/// Does the sketch of this seed have elements that data names beside own ones, and recurrences at program level?
+pub fn is_recurrent(seed: u64) -> bool {
+    seed >= RECURRENT
+}
+
+/// The first seed of programs with elements that data names beside own ones, and recurrences at program level.
+pub const RECURRENT: u64 = 2_000_000;
+
 /// The sketch of a seed.
 pub fn generate(seed: u64) -> Sketch {
     let mut dice = Dice::new(seed);
@@ -182,6 +193,7 @@ pub fn generate(seed: u64) -> Sketch {
         names: 0,
         fuel: 26,
         physical,
+        recurrent: is_recurrent(seed),
     };
     maker.scope.values = all_scalars().iter().map(|s| (s.name.clone(), s.ty)).collect();
     maker.restrict();

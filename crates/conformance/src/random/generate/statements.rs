@@ -11,6 +11,9 @@ impl Maker {
             return vec![self.parallel()];
         }
         self.fuel -= 1;
+        if self.recurrent && self.dice.one_in(3) {
+            return self.recurrent_step(depth);
+        }
         if self.physical && self.dice.one_in(4) {
             return self.physical_step(depth);
         }
@@ -391,6 +394,8 @@ impl Maker {
             regions: 0,
             names: 100 * (which + 1),
             physical: self.physical,
+            // What it names may not be among the arrays that the callee gets.
+            recurrent: false,
             fuel: 6,
         };
         let mut body = Vec::new();

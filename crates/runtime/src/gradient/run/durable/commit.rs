@@ -285,7 +285,8 @@ impl<'a> Run<'a> {
             visit(unsafe { std::slice::from_raw_parts(address, bytes) })?;
         } else {
             let mut buffer = self.spare.take(bytes, self.device.meter())?;
-            self.frame.copy_tape_to(array, place, &mut buffer)?;
+            // SAFETY: it is a place of this tape.
+            unsafe { self.frame.copy_tape_to(array, address, &mut buffer)? };
             let visited = visit(buffer.bytes());
             self.spare.give([buffer]);
             visited?;
@@ -296,10 +297,7 @@ impl<'a> Run<'a> {
 
     /// The address of a place on the tape of an array, which has the size of the array.
     pub(super) fn tape_place(&self, array: ArrayId, place: usize) -> Result<*mut u8> {
-        let places = &self.frame.tapes[array.index()].places;
-        places
-            .get(place)
-            .copied()
-            .ok_or_else(|| -> Error { self.variant.internal("a tape has no such place") })
+        let place = self.frame.tape_place(array, place);
+        place.ok_or_else(|| -> Error { self.variant.internal("a tape has no such place") })
     }
 }

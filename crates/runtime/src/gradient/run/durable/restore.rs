@@ -314,8 +314,8 @@ impl<'a> Run<'a> {
         let ty = self.variant.program.array(array).ty;
         self.frame.reserve_tape_of(array, depth, bytes, self.spare, self.device.meter())?;
         for place in 0..depth {
+            let address = self.tape_place(array, place)?;
             if self.is_in_host_memory() {
-                let address = self.tape_place(array, place)?;
                 // SAFETY (*Liveness*, *Bounds*, *Exclusive access*): a place that was reserved owns so much memory for as long
                 // as the frame lives, and nothing runs.
                 let held = unsafe { std::slice::from_raw_parts_mut(address, bytes) };
@@ -326,7 +326,8 @@ impl<'a> Run<'a> {
                 let mut buffer = self.spare.take(bytes, self.device.meter())?;
                 let read = reader.read(buffer.bytes_to_overwrite());
                 read.map_err(Error::from).and_then(|()| check_elements(reader, ty, buffer.bytes()))?;
-                self.frame.push_from(array, &buffer)?;
+                // SAFETY: as many places hold something.
+                unsafe { self.frame.push_from(array, address, &buffer)? };
                 self.spare.give([buffer]);
             }
         }
