@@ -226,6 +226,7 @@ fn values_on_packed_tapes_have_places_together() {
     assert_eq!(groups, [["one", "two"]]);
     let steps = text.steps_of(&program.body);
     expect![[r#"
+        steps
           let v0
           for v2 in 0..v0, all meet in each iteration
             barrier
@@ -250,5 +251,5 @@ fn values_on_packed_tapes_have_places_together() {
             let v13
             x[2] = v13 by thread 0
     "#]]
-    .assert_eq(&show(&program, &steps));
+    .assert_eq(&format!("steps\n{}", show(&program, &steps)));
 }
