@@ -97,3 +97,28 @@ pub(crate) struct Packed {
 
 /// The function of a segment.
 pub(crate) type Segment = unsafe extern "C" fn(*mut ThreadFrame) -> i64;
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_codegen::{Target, Threads, c_unit};
+    use ebbtide_ir::{parse, verify};
+
+    use super::*;
+
+    #[test]
+    fn every_thread_has_a_count_to_arrive_at() {
+        for threads in 1..=4096 {
+            let last = (threads - 1) >> group(threads);
+            assert!(last < GROUPS, "{threads} threads: the last one is in group {last}");
+        }
+        assert_eq!([1, 4, 64, 65, 4096].map(group), [2, 2, 2, 3, 8]);
+    }
+
+    #[test]
+    fn the_prelude_has_as_many_counts() {
+        let program = parse("program p(x: &mut Array1<f64>) {\n    x[0] = 1.0;\n}\n").unwrap();
+        let target = Target { vector_bytes: 32, threads: Threads::Several };
+        let unit = c_unit(&program, &verify(&program).unwrap(), &[&program.body], target).unwrap();
+        assert!(unit.source.contains(&format!("enum {{ EB_GROUPS = {GROUPS} }};")));
+    }
+}
