@@ -225,12 +225,17 @@ impl Emitter<'_> {
     }
 
     fn store(&mut self, cx: Context, stmt: &Stmt) {
-        let Stmt::Store { element, ty, how, value, when, manner } = stmt else { return };
+        let Stmt::Store { element, ty, how, value, more, when, manner } = stmt else { return };
+        if let Place::Lanes { stride: Stride::Same, part, .. } = &element.place {
+            return self.combine_lanes(cx, stmt, *part);
+        }
+        let more: Vec<String> = more.iter().map(|value| self.expr(value, cx.pace)).collect();
         if let Place::Lanes { stride, part, .. } = &element.place {
             let (load, store) = self.lanes_of(cx, *ty, element, stride, *part);
             let mut value = self.expr(value, cx.pace);
             if let Some(how) = how {
                 value = self.combine(*how, *ty, &load, &value);
+                value = more.iter().fold(value, |sum, term| self.combine(*how, *ty, &sum, term));
             }
             if let Some(mask) = when {
                 let mask = self.expr(mask, cx.pace);
@@ -276,7 +281,10 @@ impl Emitter<'_> {
             }
             (manner, how) => {
                 let value = match how {
-                    Some(how) => self.combine(*how, *ty, &text, &value),
+                    Some(how) => {
+                        let sum = self.combine(*how, *ty, &text, &value);
+                        more.iter().fold(sum, |sum, term| self.combine(*how, *ty, &sum, term))
+                    }
                     None => value,
                 };
                 if *manner == Manner::Leader {
@@ -287,6 +295,27 @@ impl Emitter<'_> {
                 }
             }
         }
+    }
+
+    /// Combines what the lanes have with the one element that they share, lane after lane: the order of iterations.
+    fn combine_lanes(&mut self, cx: Context, stmt: &Stmt, part: Part) {
+        let Stmt::Store { element, ty, how: Some(how), value, more, when, .. } = stmt else { return };
+        let Ty::Vector(one, lanes) = *ty else { return };
+        let (t, vector) = (c_type(one), c_ty(*ty));
+        let place = self.element(cx, element);
+        let mut steps = String::new();
+        line!(self, "{{ {t} sum = {place};");
+        for (k, value) in [value].into_iter().chain(more).enumerate() {
+            let value = self.expr(value, cx.pace);
+            line!(self, "const {vector} terms{k} = {value};");
+            let sum = self.combine(*how, Ty::One(one), "sum", &format!("terms{k}[k]"));
+            steps += &format!(" sum = {sum};");
+        }
+        let only =
+            when.as_ref().map_or(String::new(), |mask| format!("if (({})[k])", self.expr(mask, cx.pace)));
+        let count = if part == Part::Tail { "tail".to_string() } else { lanes.to_string() };
+        line!(self, "for (int k = 0; k < {count}; k++) {only} {{{steps} }}");
+        line!(self, "{place} = sum; }}");
     }
 
     /// How the elements of all lanes are loaded, and the beginning of how they are stored.
@@ -306,6 +335,7 @@ impl Emitter<'_> {
         }
         let at = format!("a{} + {}", array.index(), self.offset(cx, element));
         let stride = match stride {
+            Stride::Same => Some("0".to_string()),
             Stride::Next => None,
             Stride::Apart(stride) => Some(stride.to_string()),
             Stride::Rows(rows) => {
