@@ -151,3 +151,52 @@ fn changing_inside(par: &Par, loops: &[ValueId]) -> BTreeSet<ValueId> {
     });
     inside
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use ebbtide_ir::{parse, verify};
+
+    use super::in_lane_order;
+    use crate::analysis::interior::{Decide, interior};
+    use crate::analysis::names::values_inside;
+
+    /// Do lanes combine with `s` one after the other in `for i in par(..) { body }`?
+    fn keeps_order(body: &str) -> bool {
+        let text = format!(
+            "program p(x: &Array2<f64>, k: &Array1<i32>, s: &mut Array1<f64>, q: &mut Array2<f64>) {{
+                for i in par(0..x.dim(1)) {{ {body} }}
+            }}"
+        );
+        let program = parse(&text).unwrap_or_else(|why| panic!("{why}"));
+        let facts = verify(&program).unwrap();
+        let par = program.body.iter().find_map(|stmt| match stmt {
+            ebbtide_ir::Stmt::Par(par) => Some(par),
+            _ => None,
+        });
+        let par = par.unwrap();
+        let interior = interior(&program, par, &values_inside(par), Decide::Columns);
+        !in_lane_order((&program, &facts), par, &interior).is_empty()
+    }
+
+    #[test]
+    fn lanes_keep_the_order_of_iterations_where_each_meets_an_element_once() {
+        let n = "for t in 0..x.dim(0)";
+        assert!(keeps_order(&format!("{n} {{ s[t] += x[[t, i]]; }}")));
+        assert!(keeps_order(&format!("{n} {{ s[x.dim(0) - 1 - t] += x[[t, i]]; }}")));
+        assert!(keeps_order(&format!("{n} {{ s[t] += x[[t, i]]; s[t] += 1.0; }}")));
+        assert!(keeps_order(&format!("{n} {{ for r in 0..3 {{ q[[r, t + r]] += x[[t, i]]; }} }}")));
+    }
+
+    #[test]
+    fn lanes_do_not_keep_it_where_an_iteration_meets_an_element_again() {
+        let n = "for t in 0..x.dim(0)";
+        assert!(!keeps_order(&format!("{n} {{ s[t / 2] += x[[t, i]]; }}")));
+        assert!(!keeps_order(&format!("{n} {{ for r in 0..3 {{ s[t + r] += x[[t, i]]; }} }}")));
+        assert!(!keeps_order(&format!("{n} {{ s[t] += x[[t, i]]; s[t + 1] += 1.0; }}")));
+        assert!(!keeps_order(&format!("{n} {{ s[t] += x[[t, i]]; }} {n} {{ s[t] += x[[t, i]]; }}")));
+        assert!(!keeps_order(&format!("{n} {{ s[t] += 1.0; if x[[t, i]] > 0.5 {{ s[t] += x[[t, i]]; }} }}")));
+        assert!(!keeps_order(&format!("{n} {{ s[k[t] as usize] += x[[t, i]]; }}")));
+        assert!(!keeps_order(&format!("{n} {{ s[k[i] as usize] += x[[t, i]]; }}")));
+    }
+}

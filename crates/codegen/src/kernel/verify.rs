@@ -329,7 +329,7 @@ fn same(expected: Ty, found: Ty, at: &str) -> Result<(), Error> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
-    use ebbtide_ir::{ArrayId, Indices, Literal, LocalId, LoopId, ValueId, parse};
+    use ebbtide_ir::{ArrayId, Combine, Indices, Literal, LocalId, LoopId, ValueId, parse};
 
     use super::*;
 
@@ -427,6 +427,18 @@ mod tests {
         assert_eq!(check(body.clone()), Ok(()));
         assert_eq!(check([body, vec![second]].concat()), Err(Error::NotDeferred));
         assert_eq!(check(vec![Stmt::DeferFaults, first]), Err(Error::NotDeferred));
+    }
+
+    #[test]
+    fn what_is_there_for_one_element_is_combined_with_it() {
+        let mut twice = store(at(1, &[0, 0]), Manner::Plain);
+        let Stmt::Store { how, more, .. } = &mut twice else { unreachable!("it is a store") };
+        *more = vec![number(2.0)];
+        *how = Some(Combine::Add);
+        assert_eq!(check(vec![twice.clone()]), Ok(()));
+        let Stmt::Store { how, .. } = &mut twice else { unreachable!("it is a store") };
+        *how = None;
+        assert_eq!(check(vec![twice]), Err(Error::Overwritten("y".into())));
     }
 
     #[test]

@@ -269,12 +269,14 @@ impl Emitter<'_> {
                 let rarely = if cx.pace == Pace::Rare { "rarely_" } else { "" };
                 let note =
                     format!("eb_note_{rarely}{t}(notes, bucket{table}, mask, shift{table}, place, term)");
-                line!(self, "{only}{{ const i64 place = {offset}; const {t} term = {value};");
-                line!(
-                    self,
-                    "if (noted) {{ if ({note}) goto exit{}; }} else {element} = {combined}; }}",
-                    cx.exit
-                );
+                for value in [value].iter().chain(&more) {
+                    line!(self, "{only}{{ const i64 place = {offset}; const {t} term = {value};");
+                    line!(
+                        self,
+                        "if (noted) {{ if ({note}) goto exit{}; }} else {element} = {combined}; }}",
+                        cx.exit
+                    );
+                }
             }
             (Manner::Atomic, Some(how)) => {
                 line!(self, "{only}eb_atomic_{}(&{text}, {value});", word(*how));
@@ -297,25 +299,31 @@ impl Emitter<'_> {
         }
     }
 
-    /// Combines what the lanes have with the one element that they share, lane after lane: the order of iterations.
+    /// Combines what the lanes have with the one element that they share, or notes it, lane after lane: the order of iterations.
     fn combine_lanes(&mut self, cx: Context, stmt: &Stmt, part: Part) {
-        let Stmt::Store { element, ty, how: Some(how), value, more, when, .. } = stmt else { return };
+        let Stmt::Store { element, ty, how: Some(how), value, more, when, manner } = stmt else { return };
         let Ty::Vector(one, lanes) = *ty else { return };
-        let (t, vector) = (c_type(one), c_ty(*ty));
-        let place = self.element(cx, element);
-        let mut steps = String::new();
-        line!(self, "{{ {t} sum = {place};");
+        let (t, vector, array) = (c_type(one), c_ty(*ty), element.array.index());
+        let offset = self.offset(cx, element);
+        line!(self, "{{ const i64 place = {offset};");
+        let count = if part == Part::Tail { "tail".to_string() } else { lanes.to_string() };
+        let only = when.as_ref().map(|mask| format!(" if (({})[k])", self.expr(mask, cx.pace)));
+        let each = format!("for (int k = 0; k < {count}; k++){}", only.unwrap_or_default());
+        let (mut sums, mut notes) = (String::new(), String::new());
         for (k, value) in [value].into_iter().chain(more).enumerate() {
             let value = self.expr(value, cx.pace);
             line!(self, "const {vector} terms{k} = {value};");
-            let sum = self.combine(*how, Ty::One(one), "sum", &format!("terms{k}[k]"));
-            steps += &format!(" sum = {sum};");
+            let term = format!("terms{k}[k]");
+            sums += &format!(" sum = {};", self.combine(*how, Ty::One(one), "sum", &term));
+            if let Manner::Bucket(table) = manner {
+                let note = format!("eb_note_{t}(notes, bucket{table}, mask, shift{table}, place, {term})");
+                notes += &format!(" if ({note}) goto exit{};", cx.exit);
+            }
         }
-        let only =
-            when.as_ref().map_or(String::new(), |mask| format!("if (({})[k])", self.expr(mask, cx.pace)));
-        let count = if part == Part::Tail { "tail".to_string() } else { lanes.to_string() };
-        line!(self, "for (int k = 0; k < {count}; k++) {only} {{{steps} }}");
-        line!(self, "{place} = sum; }}");
+        if !notes.is_empty() {
+            line!(self, "if (noted) {{ {each} {{{notes} }} }} else");
+        }
+        line!(self, "{{ {t} sum = a{array}[place]; {each} {{{sums} }} a{array}[place] = sum; }} }}");
     }
 
     /// How the elements of all lanes are loaded, and the beginning of how they are stored.

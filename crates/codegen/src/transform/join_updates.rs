@@ -44,12 +44,14 @@ enum Lie {
 impl Joined<'_> {
     fn statement(&mut self, stmt: Stmt) {
         match &stmt {
-            Stmt::Store { element, how: Some(how), manner: Manner::Plain, when: None, .. }
-                if is_sure(element) =>
+            Stmt::Store { element, how: Some(how), manner, when: None, .. }
+                if is_sure(element) && matches!(manner, Manner::Plain | Manner::Bucket(_)) =>
             {
                 let same = self.open.iter().copied().find(|at| match &self.out[*at] {
-                    Some(Stmt::Store { element: other, how: Some(by), .. }) => {
-                        by == how && other.array == element.array && self.lie(other, element) == Lie::Same
+                    Some(Stmt::Store { element: other, how: Some(by), manner: like, .. }) => {
+                        (by, like) == (how, manner)
+                            && other.array == element.array
+                            && self.lie(other, element) == Lie::Same
                     }
                     _ => false,
                 });
