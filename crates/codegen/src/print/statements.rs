@@ -1,6 +1,6 @@
 //! The statements of iterations, as C and CUDA C.
 
-use ebbtide_ir::{Combine, evaluate};
+use ebbtide_ir::{Combine, Literal, evaluate};
 
 use crate::kernel::expr::Expr;
 use crate::kernel::machine::Family;
@@ -307,8 +307,15 @@ impl Emitter<'_> {
         let offset = self.offset(cx, element);
         line!(self, "{{ const i64 place = {offset};");
         let count = if part == Part::Tail { "tail".to_string() } else { lanes.to_string() };
-        let only = when.as_ref().map(|mask| format!(" if (({})[k])", self.expr(mask, cx.pace)));
-        let each = format!("for (int k = 0; k < {count}; k++){}", only.unwrap_or_default());
+        let mut each = format!("for (int k = 0; k < {count}; k++)");
+        if let Some(mask) = when {
+            // A mask may be a number of bits.
+            let all = |x| Expr::Splat(*ty, Box::new(Expr::Literal(Literal::of(one, x))));
+            let here = Expr::select(*ty, mask.clone(), all(1.0), all(0.0));
+            let here = self.expr(&here, cx.pace);
+            line!(self, "const {vector} here = {here};");
+            each += " if (here[k] != 0)";
+        }
         let (mut sums, mut notes) = (String::new(), String::new());
         for (k, value) in [value].into_iter().chain(more).enumerate() {
             let value = self.expr(value, cx.pace);
@@ -378,7 +385,7 @@ impl Emitter<'_> {
         if let Ty::Vector(element, _) = ty {
             line!(self, "seen{number} = 1;");
             if let Some(mask) = when {
-                let neutral = ebbtide_ir::Literal::from_bits(element, evaluate::neutral(how, element));
+                let neutral = Literal::from_bits(element, evaluate::neutral(how, element));
                 let t = c_ty(ty);
                 value = format!("op_select_{t}({mask}, {value}, op_float_{t}({}))", c_literal(neutral));
             }

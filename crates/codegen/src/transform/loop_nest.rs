@@ -117,9 +117,7 @@ impl ParallelLoop<'_> {
         };
         For { kind: Kind::Seq, over: Over::Rows(interiors), body: vec![Node::Row(row)] }
     }
-}
 
-impl ParallelLoop<'_> {
     /// A row with this interior, in these vectors, if any.
     fn row(
         &self,
