@@ -196,7 +196,7 @@ pub fn sums_beside_ordered_sums_are_the_same_everywhere() {
 #[test]
 pub fn sums_over_iterations_side_by_side_are_the_same_everywhere() {
     for ty in ["f64", "f32"] {
-        for rest in ["", "if v > 0.25 { q[t] += v; }", "q[t].max_assign(v);", "loss[[]] += v;"] {
+        for rest in ["", "if v > sum { q[t] += v; }", "q[t].max_assign(v);", "loss[[]] += v;"] {
             let program = parse(&format!(
                 "program p(x: &Array2<{ty}>, y: &mut Array1<{ty}>, q: &mut Array1<{ty}>, loss: &mut Array0<{ty}>) {{
                     for i in par(0..x.dim(1)) {{
@@ -204,7 +204,7 @@ pub fn sums_over_iterations_side_by_side_are_the_same_everywhere() {
                         for t in 0..x.dim(0) {{
                             let v = x[[t, i]] * sum;
                             y[x.dim(0) - 1 - t] += v;
-                            sum = sum * 0.5 + v;
+                            sum = sum * x[[t, i]] + v;
                             y[x.dim(0) - 1 - t] += sum;
                             {rest}
                         }}
