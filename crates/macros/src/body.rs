@@ -20,7 +20,7 @@ use crate::jumps;
 use crate::signature::array_rank;
 
 pub(crate) use assignments::compound;
-pub(crate) use calls::{advice, is_constructor, is_item};
+pub(crate) use calls::{ITEMS, advice, is_constructor, is_item};
 pub(crate) use loops::closing_break;
 
 /// Where a statement stands.

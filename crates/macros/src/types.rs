@@ -44,7 +44,7 @@ const BOUNDS_OF_STD: &[&str] = &[
 const OTHER_NUMBERS: &[&str] = &["i8", "i16", "i128", "u8", "u16", "u64", "u128", "isize"];
 
 /// Scalars of the language.
-const SCALARS: &[&str] = &["f32", "f64", "i32", "i64", "u32", "bool", "usize"];
+pub const SCALARS: &[&str] = &["f32", "f64", "i32", "i64", "u32", "bool", "usize"];
 
 /// Refuses type parameters of which nothing is known that a program needs, and gives them `Float`.
 pub fn type_parameters(kind: Kind, generics: &mut Generics, errors: &mut Errors) {

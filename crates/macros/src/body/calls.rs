@@ -60,7 +60,7 @@ const METHODS: &[(&str, usize)] = &[
 ];
 
 /// The functions of the prelude that programs call.
-const ITEMS: &[&str] = &[
+pub const ITEMS: &[&str] = &[
     "all_max",
     "all_min",
     "all_sum",
