@@ -6,7 +6,7 @@
 //! is an error already, and rustc says nothing more about it, at its other mentions, at values of it, and where the function is
 //! called.
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -15,7 +15,7 @@ use syn::{Block, ItemFn, Path, ReturnType, Type, TypePath};
 
 use crate::item::Kind;
 use crate::signature::{Param, Passing, array_rank};
-use crate::types::{SCALARS, at_one_place};
+use crate::types::{SCALARS, at_one_place, mentions};
 
 /// Small values of the language, by name.
 pub const SMALL: &[&str] = &["Vec2", "Vec3", "Vec4", "Mat2", "Mat3", "Mat4"];
@@ -172,13 +172,4 @@ fn is_of_the_language(name: &Ident) -> bool {
 
 fn text(path: &Path) -> String {
     path.to_token_stream().to_string().replace(' ', "")
-}
-
-/// Is one of the names among the tokens?
-fn mentions(tokens: TokenStream, names: &[Ident]) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => names.contains(&ident),
-        TokenTree::Group(group) => mentions(group.stream(), names),
-        _ => false,
-    })
 }

@@ -184,3 +184,12 @@ pub fn at_one_place(tokens: impl ToTokens, span: Span) -> TokenStream {
     };
     tokens.to_token_stream().into_iter().map(respan).collect()
 }
+
+/// Is one of the names among the tokens?
+pub fn mentions(tokens: TokenStream, names: &[Ident]) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => names.contains(&ident),
+        TokenTree::Group(group) => mentions(group.stream(), names),
+        _ => false,
+    })
+}

@@ -157,6 +157,13 @@ fn structure(input: &DeriveInput, fields: &FieldsNamed) -> TokenStream {
                         __types: ::core::marker::PhantomData,
                     })
                 }
+
+                pub fn __with(self, rest: #lang::Expr<#name #ty_generics>) -> #lang::Expr<#name #ty_generics> {
+                    #lang::Expr::new(#exprs {
+                        #(#idents: self.#idents.unwrap_or(rest.#idents),)*
+                        __types: ::core::marker::PhantomData,
+                    })
+                }
             }
 
             #[doc(hidden)]

@@ -4,11 +4,12 @@
 //! checks the patterns as it always does, on a `match` with the same patterns that never runs.
 
 use proc_macro2::{Ident, Span};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprMatch, Pat, RangeLimits, Stmt, parse_quote_spanned};
 
 use crate::errors::Errors;
+use crate::types::mentions;
 
 /// `let matched = x;`, what has rustc check the patterns, and `if matched == 0 { … } else if … else { … }`.
 pub fn match_to_if(expr: &ExprMatch, errors: &mut Errors) -> [Stmt; 3] {
@@ -18,7 +19,7 @@ pub fn match_to_if(expr: &ExprMatch, errors: &mut Errors) -> [Stmt; 3] {
     for (k, arm) in expr.arms.iter().enumerate().rev() {
         let (pat, guard) = split_guard(&arm.pat);
         let (mut condition, binding) = test(pat, &matched, errors);
-        let bind = binding.map(|name| quote!(let #name = #matched;));
+        let bind = binding.as_ref().map(|name| quote!(let #name = #matched;));
         if let Some(guard) = guard {
             let guard: Expr = match &bind {
                 Some(bind) => parse_quote_spanned!(guard.span()=> { #bind #guard }),
@@ -29,11 +30,14 @@ pub fn match_to_if(expr: &ExprMatch, errors: &mut Errors) -> [Stmt; 3] {
                 None => guard,
             });
         }
+        // A name that its guard alone reads would be an unused one in the body.
+        let reads = |name: &Ident| mentions(arm.body.to_token_stream(), std::slice::from_ref(name));
+        let bind_in_body = bind.as_ref().filter(|_| guard.is_none() || binding.as_ref().is_some_and(reads));
         let last = k + 1 == expr.arms.len();
         if last && guard.is_some() {
             errors.at(&arm.pat, "the last arm has no `if`: write `_ => …` after it");
         }
-        let body: Expr = match (&bind, &*arm.body) {
+        let body: Expr = match (bind_in_body, &*arm.body) {
             (None, body @ Expr::Block(block)) if block.label.is_none() => body.clone(),
             (None, body) => parse_quote_spanned!(body.span()=> { #body }),
             (Some(bind), body) => parse_quote_spanned!(body.span()=> { #bind #body }),
