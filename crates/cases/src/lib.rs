@@ -24,6 +24,7 @@
 //!   theirs by theirs: `all_sum_adjoint` is the adjoint of `parts::all_sum`.
 
 mod parts;
+mod renumber;
 mod rules;
 mod values;
 
@@ -31,6 +32,7 @@ use std::path::{Path, PathBuf};
 
 use ebbtide_ir::*;
 pub use parts::Line;
+pub use renumber::renumbered;
 pub use values::{Arrays, Given};
 use values::{arguments, shown};
 

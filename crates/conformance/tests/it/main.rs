@@ -24,6 +24,7 @@ mod optimize;
 mod oracle;
 mod programs;
 mod random;
+mod renumbered;
 mod scatters;
 mod sharing;
 mod stages;

@@ -383,7 +383,18 @@ pub fn drive(
     compiled: &Compiled,
     nodes: &[Node],
     world: &mut World,
+    host: impl FnMut(&Yielded) -> Next,
+) -> Result<Vec<(Label, i64, Next)>> {
+    drive_by(compiled, nodes, world, host, |at, args| compiled.resume(at, args))
+}
+
+/// As [`drive`], where another program may go on.
+pub fn drive_by(
+    compiled: &Compiled,
+    nodes: &[Node],
+    world: &mut World,
     mut host: impl FnMut(&Yielded) -> Next,
+    mut resume: impl FnMut(&Yielded, Vec<Arg<'_>>) -> Result<Status>,
 ) -> Result<Vec<(Label, i64, Next)>> {
     let mut yields = Vec::new();
     let undone: Vec<Label> = undo_everything(nodes).into_iter().map(label).collect();
@@ -397,8 +408,8 @@ pub fn drive(
         let next = host(&at);
         yields.push((at.label_name().clone(), at.reason(), next.clone()));
         status = match next {
-            Next::Resume => compiled.resume(&at, world.args())?,
-            Next::To(label) => compiled.resume(&at.to(&label)?, world.args())?,
+            Next::Resume => resume(&at, world.args())?,
+            Next::To(label) => resume(&at.to(&label)?, world.args())?,
             Next::Leave => return Ok(yields),
         };
     }

@@ -1,8 +1,9 @@
 //! Random nests of loops and regions, flags that fire in random passes, hosts that resume or move: the trace of
 //! every executed stage must equal that of the model.
 
-use ebbtide_ir::Label;
-use ebbtide_runtime::{Compiled, Device, Next, interpreter};
+use ebbtide_cases::renumbered;
+use ebbtide_ir::{Label, Program};
+use ebbtide_runtime::{Arg, Compiled, Device, Next, Result, Status, Yielded, interpreter};
 
 use crate::devices::cpu;
 use crate::model::Model;
@@ -136,8 +137,14 @@ struct Tally {
     refused: usize,
 }
 
-/// Runs one tree on random data and compares it with the model.
-fn case(compiled: &Compiled, nodes: &[Node], labels: usize, random: &mut Random, tally: &mut Tally) {
+/// Runs one tree on random data and compares it with the model. Who is asked to go on after a yield is `resume`.
+fn case(
+    compiled: &Compiled,
+    (nodes, labels): (&[Node], usize),
+    random: &mut Random,
+    tally: &mut Tally,
+    resume: impl FnMut(&Yielded, Vec<Arg<'_>>) -> Result<Status>,
+) {
     let mut fire: Vec<i32> = (0..random.below(14)).map(|_| [0, 0, 1, 7][random.below(4)]).collect();
     fire.push(0);
     let mut data: Vec<i32> = (0..random.below(40)).map(|_| random.below(3) as i32).collect();
@@ -147,7 +154,7 @@ fn case(compiled: &Compiled, nodes: &[Node], labels: usize, random: &mut Random,
         return;
     }
     let mut world = World::new(compiled.device(), 1 << 13, &fire, &data);
-    let decisions = drive(compiled, nodes, &mut world, |at| {
+    let host = |at: &Yielded| {
         tally.yields += 1;
         if random.below(3) > 0 {
             return Next::Resume;
@@ -163,8 +170,9 @@ fn case(compiled: &Compiled, nodes: &[Node], labels: usize, random: &mut Random,
                 Next::Resume
             }
         }
-    })
-    .unwrap_or_else(|e| panic!("{e}\n{nodes:?}\nfire {fire:?} data {data:?}\n{}", compiled.program()));
+    };
+    let decisions = drive_by(compiled, nodes, &mut world, host, resume)
+        .unwrap_or_else(|e| panic!("{e}\n{nodes:?}\nfire {fire:?} data {data:?}\n{}", compiled.program()));
     let model = Model::run(nodes, &fire, &data, &decisions);
     let told: Vec<(Label, i64)> =
         decisions.iter().map(|(label, reason, _)| (label.clone(), *reason)).collect();
@@ -185,7 +193,8 @@ fn run(device: &Device, seed: u64, programs: usize, most: usize, cases_each: usi
         let (nodes, labels) = tree(&mut random, most);
         let compiled = Compiled::new(&program(&nodes), device).unwrap();
         for _ in 0..cases_each {
-            case(&compiled, &nodes, labels, &mut random, &mut tally);
+            let resume = |at: &Yielded, args: Vec<Arg<'_>>| compiled.resume(at, args);
+            case(&compiled, (&nodes, labels), &mut random, &mut tally, resume);
         }
     }
     tally
@@ -219,4 +228,48 @@ pub fn c48_random_traces_equal_the_model_natively() {
 pub fn c48_random_traces_equal_the_model_on_two_threads() {
     let tally = run(&cpu(2), 2, cases(1500).div_ceil(500), 24, 8);
     assert!(tally.yields > 0, "{tally:?}");
+}
+
+/// The same program, its values made in another order and among others that nothing uses.
+pub fn renumbered_at_random(program: &Program, random: &mut Random) -> Program {
+    let mut order: Vec<usize> = (0..program.values.len()).collect();
+    (1..order.len()).for_each(|k| order.swap(k, random.below(k + 1)));
+    let places: Vec<usize> = order.into_iter().map(|place| 2 * place + random.below(2)).collect();
+    let other = renumbered(program, &places);
+    assert_eq!(other.hash(), program.hash());
+    other
+}
+
+/// At each yield another of some programs goes on that have other numbers for the same values, from memory or from a file.
+fn in_turns(device: &Device, seed: u64, programs: usize, most: usize, cases_each: usize) {
+    let mut random = Random::new(seed);
+    let mut tally = Tally::default();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("yielded");
+    for _ in 0..programs {
+        let (nodes, labels) = tree(&mut random, most);
+        let source = program(&nodes);
+        let same = [source.clone(), source.clone(), source].map(|p| renumbered_at_random(&p, &mut random));
+        let same = same.map(|program| Compiled::new(&program, device).unwrap());
+        for _ in 0..cases_each {
+            let mut turn = 0;
+            let resume = |at: &Yielded, args: Vec<Arg<'_>>| {
+                turn += 1;
+                let next = &same[turn % 3];
+                if turn % 2 == 0 {
+                    return next.resume(at, args);
+                }
+                at.save(&path)?;
+                next.resume(&next.load(&path)?, args)
+            };
+            case(&same[0], (&nodes, labels), &mut random, &mut tally, resume);
+        }
+    }
+    assert!(tally.yields > tally.cases && tally.moves > tally.cases / 10, "{tally:?}");
+}
+
+#[test]
+pub fn c42_a_program_whose_values_have_other_numbers_goes_on_where_its_equal_yielded() {
+    in_turns(&interpreter(), 5, 150, usize::MAX, 3);
+    in_turns(&cpu(2), 6, 2, 24, 20);
 }

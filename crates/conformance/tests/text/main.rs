@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ebbtide_autodiff::{Inner, Request, gradient, tangent};
+use ebbtide_cases::renumbered;
 use ebbtide_conformance::random::generate::generate;
 use ebbtide_conformance::random::lower::lower;
 use ebbtide_conformance::random::{Case, Sizes};
@@ -29,6 +30,10 @@ fn read(program: &Program) -> Program {
     assert_eq!(refused[0].is_some(), refused[1].is_some(), "{refused:?}\n{text}");
     let again = parse_with(&text, &Outside::of(&read)).unwrap();
     assert_eq!(again.hash(), read.hash());
+    // Its values might have been made the other way round, among others.
+    let count = program.values.len();
+    let places: Vec<usize> = (0..count).map(|v| 2 * (count - v)).collect();
+    assert_eq!(renumbered(program, &places).hash(), program.hash(), "{text}");
     read
 }
 

@@ -66,6 +66,8 @@ pub struct Entry {
     /// The visible values that are computed from arguments, shapes and other values, operands before uses: all but
     /// elements, local variables and the variables of loops.
     pub computed: Vec<ValueId>,
+    /// The visible values in the order in which they are computed: numbers of values need not follow it.
+    order: Vec<ValueId>,
 }
 
 /// How the values that a run needs at an entry come about.
@@ -88,6 +90,7 @@ impl Entry {
             needed: Made::default(),
             remade: BTreeSet::new(),
             computed: Vec::new(),
+            order: Vec::new(),
         };
         let mut liveness = Liveness { program };
         let mut block = &program.body;
@@ -97,7 +100,10 @@ impl Entry {
             let (before, rest) = block.split_at(turn.child);
             for stmt in before {
                 match stmt {
-                    Stmt::Let(v) => drop(here.values.insert(*v)),
+                    Stmt::Let(v) => {
+                        entry.order.push(*v);
+                        here.values.insert(*v);
+                    }
                     Stmt::Declare(local, _) => drop(here.locals.insert(*local)),
                     Stmt::Temp(a) => drop(here.temps.insert(*a)),
                     _ => {}
@@ -109,6 +115,7 @@ impl Entry {
                 entry.loops.push(l.id);
                 entry.visible_in.push(std::mem::take(&mut here));
                 if let LoopKind::For { var, .. } = l.kind {
+                    entry.order.push(var);
                     here.values.insert(var);
                 }
                 after = at_end_of_body(&mut liveness, stmt, &after)?;
@@ -127,7 +134,7 @@ impl Entry {
             }
         }
         let computed = |v: &ValueId| !matches!(program.op(*v), Op::Load(..) | Op::Get(_) | Op::LoopVar);
-        entry.computed = entry.visible.values.iter().copied().filter(computed).collect();
+        entry.computed = entry.order.iter().copied().filter(computed).collect();
         Some(entry)
     }
 
@@ -149,7 +156,7 @@ impl Entry {
         let bounds = loop_bounds(program, &self.loops[kept.min(self.loops.len())..]);
         let mut derivation = Derivation::default();
         let mut have = known.values.intersection(&self.visible.values).copied().collect::<BTreeSet<_>>();
-        for v in &self.visible.values {
+        for v in &self.order {
             let derivable = match program.op(*v) {
                 Op::Load(..) | Op::Get(_) => false,
                 Op::Dim(array, _) => {

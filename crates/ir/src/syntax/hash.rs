@@ -3,12 +3,15 @@
 use std::fmt;
 
 use super::ids::*;
+use super::numbering::Numbering;
 use super::op::*;
 use super::program::*;
 
 /// The hash of a program. Equal programs have equal hashes, in every process and on every machine.
 ///
-/// Labels count, since they are how the host speaks of places. The other names, and places in the source, do not.
+/// Labels count, since they are how the host speaks of places. The other names, and places in the source, do not. Values have
+/// their canonical numbers ([`Program::numbering`]): neither the order in which they were made counts, nor that of
+/// neighbouring `let`s that cannot fail, nor values on which nothing depends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProgramHash([u8; 32]);
 
@@ -42,8 +45,8 @@ impl Program {
     /// # Ok::<(), ebbtide_ir::Error>(())
     /// ```
     pub fn hash(&self) -> ProgramHash {
-        let mut w = Writer { program: self, hasher: blake3::Hasher::new() };
-        w.text("ebbtide program 1");
+        let mut w = Writer { program: self, numbering: self.numbering(), hasher: blake3::Hasher::new() };
+        w.text("ebbtide program 2");
         w.number(u64::from(crate::LAWS));
         w.declarations();
         if self.swapped == SwappedShapes::Unknown {
@@ -60,6 +63,7 @@ impl Program {
 
 struct Writer<'p> {
     program: &'p Program,
+    numbering: Numbering,
     hasher: blake3::Hasher,
 }
 
@@ -83,8 +87,14 @@ impl Writer<'_> {
         ids.for_each(|id| self.number(id as u64));
     }
 
+    /// The canonical number of a value. All that is written here has one.
+    fn value(&self, value: ValueId) -> usize {
+        self.numbering.number(value).unwrap_or(u32::MAX as usize)
+    }
+
     fn values(&mut self, values: &[ValueId]) {
-        self.list(values.iter().map(|v| v.index()));
+        let numbers: Vec<usize> = values.iter().map(|v| self.value(*v)).collect();
+        self.list(numbers.into_iter());
     }
 
     fn option(&mut self, id: Option<usize>) {
@@ -125,10 +135,11 @@ impl Writer<'_> {
             self.text(&label.family);
             self.text(&label.variant);
         }
-        self.number(p.values.len() as u64);
-        for value in &p.values {
-            self.variant(value.ty);
-            self.operation(&value.op);
+        let values = self.numbering.values().to_vec();
+        self.number(values.len() as u64);
+        for v in values {
+            self.variant(p.ty(v));
+            self.operation(p.op(v));
         }
     }
 
@@ -166,17 +177,38 @@ impl Writer<'_> {
 
     /// The depth of recursion is the depth of nesting in the source.
     fn block(&mut self, block: &Block) {
-        self.number(block.len() as u64);
+        let mut lets = Vec::new();
         for stmt in block {
+            if let Stmt::Let(v) = stmt
+                && !self.program.may_fail(*v)
+            {
+                lets.extend(self.numbering.number(*v));
+                continue;
+            }
+            // Which of two values that can fail is computed first counts; what else is computed between them does not.
+            if !matches!(stmt, Stmt::Let(_)) {
+                self.lets(&mut lets);
+            }
             self.statement(stmt);
             stmt.blocks().for_each(|inner| self.block(inner));
+        }
+        self.lets(&mut lets);
+        self.text("end");
+    }
+
+    /// Values that are computed between two other statements, in whatever order.
+    fn lets(&mut self, lets: &mut Vec<usize>) {
+        lets.sort_unstable();
+        if !lets.is_empty() {
+            self.text("lets");
+            self.list(lets.drain(..));
         }
     }
 
     /// A statement without its blocks.
     fn statement(&mut self, stmt: &Stmt) {
         match stmt {
-            Stmt::Let(v) => self.tagged("let", v.index()),
+            Stmt::Let(v) => self.tagged("let", self.value(*v)),
             Stmt::Declare(local, _) => self.tagged("declare", local.index()),
             Stmt::Set(local, _) => self.tagged("set", local.index()),
             Stmt::Store(s) => self.tagged("store", s.array.index()),
@@ -188,11 +220,14 @@ impl Writer<'_> {
                 self.tagged("claim", claim.array.index());
                 self.number(claim.taken.index() as u64);
             }
-            Stmt::If(_) => self.text("if"),
+            Stmt::If(branch) => {
+                self.text("if");
+                self.values(&self.program.printed(branch));
+            }
             Stmt::Loop(l) => {
                 self.tagged("loop", l.id.index());
                 match &l.kind {
-                    LoopKind::For { var, .. } => self.tagged("for", var.index()),
+                    LoopKind::For { var, .. } => self.tagged("for", self.value(*var)),
                     LoopKind::While { .. } => self.text("while"),
                     LoopKind::Forever => self.text("forever"),
                 }
@@ -200,12 +235,13 @@ impl Writer<'_> {
                     self.text("sums");
                     self.list(l.sums.iter().map(|local| local.index()));
                 }
-                self.option(l.until.map(ValueId::index));
+                self.option(l.until.map(|v| self.value(v)));
             }
             Stmt::Par(par) => {
                 self.tagged("par", par.id.index());
                 self.variant(par.ordering);
-                self.list(par.ranges.iter().map(|range| range.var.index()));
+                let variables: Vec<ValueId> = par.ranges.iter().map(|range| range.var).collect();
+                self.values(&variables);
             }
             Stmt::Region(region) => {
                 self.tagged("region", region.id.index());

@@ -3,6 +3,7 @@
 
 mod cases;
 mod fixtures;
+mod hash;
 mod passes;
 mod poison;
 mod races;

@@ -173,15 +173,18 @@ impl Compiled {
         Ok(Prepared { frame, place: None, known: None })
     }
 
-    pub(crate) fn prepare_entry(&self, at: Yielded, args: &[Arg<'_>]) -> Result<Prepared> {
+    pub(crate) fn prepare_entry(&self, mut at: Yielded, args: &[Arg<'_>]) -> Result<Prepared> {
         let program = &self.program;
-        if !Arc::ptr_eq(program, &at.program) && program.hash() != at.program.hash() {
-            let message = format!(
-                "it was asked to resume at `{}`, where program `{}` yielded",
-                at.label_name(),
-                at.program.name
-            );
-            return Err(Error::launch(program, message));
+        if !Arc::ptr_eq(program, &at.program) {
+            if program.hash() != at.program.hash() {
+                let message = format!(
+                    "it was asked to resume at `{}`, where program `{}` yielded",
+                    at.label_name(),
+                    at.program.name
+                );
+                return Err(Error::launch(program, message));
+            }
+            at = at.in_values_of(program);
         }
         let entry = self.entry(at.place.region)?;
         let (views, arguments) = bind(program, &self.device, args)?;

@@ -1,9 +1,10 @@
 //! Yields on disk: one snapshot file, resumed by whoever has the same program.
 //!
 //! The file is a checkpoint (`safetensors`, versioned, every byte checksummed) whose position is the place, whose
-//! program is the program's hash, and whose arrays are what is known there: values and locals as bits by number,
-//! the bounds of loops, and the temporaries.
+//! program is the program's hash, and whose arrays are what is known there: values by their canonical number
+//! ([`Program::numbering`]), which programs of one hash share, and locals as bits, the bounds of loops, and the temporaries.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,13 +17,13 @@ use ebbtide_snapshot::{self as snapshot, fs::Disks};
 
 use crate::device::frame::Temp;
 use crate::error::{Error, Result};
-use crate::launch::yielded::{Yielded, entry};
+use crate::launch::yielded::{Yielded, entry, unused};
 use crate::memory::by_type::by_type;
 use crate::memory::codec::{ByteOrder, elements, put_elements};
 use crate::memory::meter::Meter;
 
 /// Changes when the meaning of the arrays in the file does.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 impl Yielded {
     /// Writes it to a file, from which [`Compiled::load`](crate::Compiled::load) reads it back, in this process or
@@ -45,8 +46,12 @@ impl Yielded {
         state.put("engine", env!("CARGO_PKG_VERSION").as_bytes())?;
         state.put_scalar("reason", self.reason)?;
         state.put_scalar("kept", self.kept as u64)?;
+        let numbering = self.program.numbering();
+        let numbered = known.values.iter().filter_map(|v| Some((numbering.number(*v)?, *v)));
+        // In the order of their numbers, so that programs of one hash write one file.
+        let numbered: BTreeMap<usize, ValueId> = numbered.collect();
         let values: Vec<u64> =
-            known.values.iter().flat_map(|v| [v.index() as u64, self.scalars.values[v.index()]]).collect();
+            numbered.iter().flat_map(|(n, v)| [*n as u64, self.scalars.values[v.index()]]).collect();
         state.put_shaped("values", &[values.len() / 2, 2], &values)?;
         let locals: Vec<u64> =
             known.locals.iter().flat_map(|l| [l.index() as u64, self.scalars.locals[l.index()]]).collect();
@@ -115,7 +120,10 @@ pub(crate) fn load(program: &Arc<Program>, path: &Path, meter: &Arc<Meter>) -> R
     match state.scalar::<u32>("yielded") {
         Ok(VERSION) => {}
         Ok(version) => {
-            return Err(fail(&format!("its version is {version}, this one reads {VERSION}")));
+            let engine = state.get_vec::<u8>("engine").unwrap_or_default();
+            let engine = String::from_utf8_lossy(&engine).into_owned();
+            let by = if engine.is_empty() { engine } else { format!(", written by Ebbtide {engine}") };
+            return Err(fail(&format!("its version is {version}{by}; this one reads {VERSION}")));
         }
         Err(_) => return Err(fail("it is a snapshot, but not of a yielded program")),
     }
@@ -135,11 +143,12 @@ pub(crate) fn load(program: &Arc<Program>, path: &Path, meter: &Arc<Meter>) -> R
     let mut scalars = Scalars::of(program);
     let mut known = Made::default();
     check_shapes(program, &state).map_err(|what| fail(&what))?;
+    let numbering = program.numbering();
+    known.values.extend(unused(program, &numbering));
     for pair in state.get_vec::<u64>("values")?.chunks_exact(2) {
-        let v = ValueId::from_index(pair[0] as usize);
-        let decl =
-            program.values.get(pair[0] as usize).ok_or_else(|| fail("it has a value of no program"))?;
-        scalars.values[v.index()] = plain(decl.ty, pair[1]);
+        let v = numbering.values().get(pair[0] as usize);
+        let v = *v.ok_or_else(|| fail("it has a value of no program"))?;
+        scalars.values[v.index()] = plain(program.ty(v), pair[1]);
         known.values.insert(v);
     }
     for pair in state.get_vec::<u64>("locals")?.chunks_exact(2) {
@@ -231,6 +240,8 @@ fn within_bounds(program: &Program, place: &Place, scalars: &Scalars, kept: usiz
         let iteration = i64::try_from(*iteration).ok();
         match l.kind {
             _ if depth >= kept => iteration == Some(0),
+            // A run that moved into a loop is in its first iteration, even if the loop has none.
+            LoopKind::For { .. } if iteration == Some(0) => true,
             LoopKind::For { .. } => {
                 iteration.and_then(|iteration| from.checked_add(iteration)).is_some_and(|at| at < to)
             }

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use ebbtide_checkpoint::Position;
-use ebbtide_ir::{self as ir, Entry, Label, Made, Place, Program, Region, RegionId, Scalars, Stmt};
+use ebbtide_ir::{
+    self as ir, Entry, Label, Made, Numbering, Place, Program, Region, RegionId, Scalars, Stmt, ValueId,
+};
 
 use crate::device::Device;
 use crate::device::frame::Temp;
@@ -159,9 +161,33 @@ impl Yielded {
         })
     }
 
+    /// The same yield in the values of another program of the same hash. What nothing depends on is known there, whatever it is.
+    pub(crate) fn in_values_of(mut self, program: &Arc<Program>) -> Yielded {
+        let (here, there) = (self.program.numbering(), program.numbering());
+        let mut values = vec![0; program.values.len()];
+        for (from, to) in here.values().iter().zip(there.values()) {
+            values[to.index()] = self.scalars.values[from.index()];
+        }
+        self.known = self.known.map(|known| {
+            let known = Arc::unwrap_or_clone(known);
+            let number = |v: &ValueId| here.number(*v).and_then(|n| there.values().get(n));
+            let values = known.values.iter().filter_map(number).copied().chain(unused(program, &there));
+            Arc::new(Made { values: values.collect(), ..known })
+        });
+        self.scalars.values = values;
+        self.program = program.clone();
+        self
+    }
+
     fn fail(&self, message: String) -> Error {
         Error::launch(&self.program, message)
     }
+}
+
+/// The values on which nothing depends. Code that computes them is run all the same, and may ask for them.
+pub(crate) fn unused(program: &Program, numbering: &Numbering) -> impl Iterator<Item = ValueId> {
+    let all = (0..program.values.len()).map(ValueId::from_index);
+    all.filter(|v| numbering.number(*v).is_none())
 }
 
 static NO_LABEL: Label = Label { family: String::new(), variant: String::new() };

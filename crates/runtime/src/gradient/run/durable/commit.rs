@@ -166,9 +166,11 @@ impl<'a> Run<'a> {
     /// All that the run is, in the order of `layout`.
     fn pieces(&mut self) -> Vec<Piece> {
         let scalars = &self.frame.scalars;
+        let numbering = self.variant.program.numbering();
+        let values: Vec<u64> = numbering.values().iter().map(|v| scalars.values[v.index()]).collect();
         let mut pieces = vec![
             Piece::words("ran".to_string(), &[9], ran_words(&self.ran)),
-            Piece::words("values".to_string(), &[scalars.values.len()], scalars.values.iter().copied()),
+            Piece::words("values".to_string(), &[values.len()], values),
             Piece::words("locals".to_string(), &[scalars.locals.len()], scalars.locals.iter().copied()),
         ];
         if !self.variant.hosted.is_empty() {

@@ -4,6 +4,8 @@
 //! any); for each loop that is being driven `loop N`, `schedule N`, `taped N`, `slots N`, `far N` and, where shapes changed, `slot shapes N`; for each array `array N` and, where its tape holds something,
 //! `tape N`; for each of these loops `slot data N` and `far data N`. A result consists of `frontier`, `ran`, `shapes` and the arrays alone. What
 //! has no bytes is left out, since the order of such arrays in a file is not defined.
+//!
+//! `values` are in the order of their canonical numbers (`Program::numbering`), which programs of one hash share.
 
 use ebbtide_schedule::{Action, Slot, Tier};
 

@@ -101,11 +101,12 @@ impl<'a> Run<'a> {
 
     fn read_scalars(&mut self, reader: &mut SnapshotReader) -> Result<()> {
         let program = &self.variant.program;
-        let count = program.values.len();
+        let numbering = program.numbering();
+        let count = numbering.values().len();
         expect(reader, "values", Dtype::U64, |shape| shape == [count])?;
-        let values = words(reader, count)?;
-        let types = program.values.iter().map(|value| value.ty);
-        self.frame.scalars.values = values.into_iter().zip(types).map(|(v, ty)| plain(ty, v)).collect();
+        for (v, bits) in numbering.values().iter().zip(words(reader, count)?) {
+            self.frame.scalars.values[v.index()] = plain(program.ty(*v), bits);
+        }
         let count = program.locals.len();
         expect(reader, "locals", Dtype::U64, |shape| shape == [count])?;
         let locals = words(reader, count)?;
