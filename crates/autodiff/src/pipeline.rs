@@ -74,12 +74,12 @@ fn adjoint(source: &Program, request: &Request, inner: Inner) -> Result<Gradient
         needed.inner_loops_run_again(source);
     }
     needed.everything = !uses(Optimisation::RecordWhatIsRead);
-    let plan = TapePlan::new((source, &facts), &activity, needed, &request.without);
+    let plan = TapePlan::new((source, &facts), &activity, needed, (&request.without, inner));
     // One buffer serves all arrays that are swapped with one another: they must be of one shape, and stay so.
     let one_shape = hosted.is_empty() && source.swapped == SwappedShapes::Equal;
     let buffers = (one_shape && uses(Optimisation::JoinGather)).then(ShadowDoubleBuffer::default);
     let known = (&activity, &derivatives);
-    let mut builder = AdjointBuilder::new((source, &facts), known, &plan, (request, inner), buffers);
+    let mut builder = AdjointBuilder::new((source, &facts), known, &plan, request, buffers);
     let gradient = builder.gradient(request, &names)?;
     dump("adjoint", &gradient.program);
     Ok(Gradient { hosted, ..gradient })

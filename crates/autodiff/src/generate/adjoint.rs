@@ -31,7 +31,7 @@ use crate::generate::outside::outside;
 use crate::generate::par::join_gather::ShadowDoubleBuffer;
 use crate::generate::parts;
 use crate::generate::working_copies::working_copies;
-use crate::gradient::{Gradient, Inner, Pushes};
+use crate::gradient::{Gradient, Pushes};
 use crate::normalize::early::early;
 use crate::optimize::sum_in_lanes::sum_in_lanes;
 use crate::plan::events::has_events;
@@ -81,7 +81,6 @@ pub(crate) struct AdjointBuilder<'a> {
     pub stamps: BTreeMap<ArrayId, ArrayId>,
     /// Are we inside a loop or a branch, so that values must be computed again, or put aside, for the reverse half?
     pub nested: bool,
-    pub inner: Inner,
     /// The bounds of the piece of a loop that a schedule runs.
     pub pieces: BTreeMap<LoopId, (ValueId, ValueId)>,
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
@@ -94,7 +93,7 @@ impl<'a> AdjointBuilder<'a> {
         (source, facts): (&'a Program, &'a Facts),
         (activity, derivatives): (&'a Activity, &'a Derivatives),
         plan: &'a TapePlan,
-        (request, inner): (&'a Request, Inner),
+        request: &'a Request,
         buffers: Option<ShadowDoubleBuffer>,
     ) -> AdjointBuilder<'a> {
         AdjointBuilder {
@@ -122,7 +121,6 @@ impl<'a> AdjointBuilder<'a> {
             copies: BTreeMap::new(),
             stamps: BTreeMap::new(),
             nested: false,
-            inner,
             pieces: BTreeMap::new(),
             pushes: BTreeMap::new(),
             dead_shadows: request.dead_shadows,

@@ -3,4 +3,5 @@
 pub(crate) mod events;
 pub(crate) mod scratch_arrays;
 pub(crate) mod shadow_state;
+pub(crate) mod swept_loops;
 pub(crate) mod tape_plan;

@@ -20,7 +20,9 @@ use crate::analysis::needed::Needed;
 use crate::analysis::sections::sections;
 use crate::analysis::top_level::TopLevel;
 use crate::analysis::trajectory::{Trajectory, trajectories, written_in};
+use crate::gradient::Inner;
 use crate::plan::scratch_arrays::Domain;
+use crate::plan::swept_loops::swept_loops;
 use crate::request::Optimisation;
 
 /// What is recorded, and what loops carry.
@@ -45,6 +47,8 @@ pub(crate) struct TapePlan {
 pub(crate) struct LoopPlan {
     /// Is the number of iterations known before the program starts?
     pub known_length: bool,
+    /// Where it stands in another loop or in a branch: is it swept under a schedule of its own, and not recorded?
+    pub swept: bool,
     /// Arrays that are recorded once before the loop, for what stands before it.
     pub around: Vec<ArrayId>,
     /// What the loop needs to be run again, where it stands in an iteration that is recorded.
@@ -69,7 +73,7 @@ impl TapePlan {
         (source, facts): (&Program, &Facts),
         activity: &Activity,
         needed: Needed,
-        without: &BTreeSet<Optimisation>,
+        (without, inner): (&BTreeSet<Optimisation>, Inner),
     ) -> TapePlan {
         let affines = &facts.affines;
         let uses = |optimisation| !without.contains(&optimisation);
@@ -98,6 +102,7 @@ impl TapePlan {
             without,
             classes,
             changed,
+            swept: swept_loops((source, affines), inner),
             whole: &[],
             position: TopLevel::default(),
             plan,
@@ -190,6 +195,7 @@ struct Planner<'a> {
     classes: BTreeMap<ArrayId, ArrayId>,
     /// The classes of arrays that the program changes.
     changed: BTreeSet<ArrayId>,
+    swept: BTreeSet<LoopId>,
     /// The top-level statement around what is looked at.
     whole: &'a [Stmt],
     position: TopLevel,
@@ -243,6 +249,7 @@ impl Planner<'_> {
                 Stmt::Loop(l) => {
                     let plan = LoopPlan {
                         known_length: self.has_known_length(l),
+                        swept: self.swept.contains(&l.id),
                         around: self.around(l),
                         entry: self.loop_entry(l),
                         slots: self.slots(l),

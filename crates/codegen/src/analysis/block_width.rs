@@ -10,14 +10,15 @@ use crate::kernel::machine::Width;
 /// through memory again and again.
 const FEW_WORDS: usize = 32;
 
-/// How many threads a block of a segment may have. Products have tiles for a whole block.
+/// How many threads a block of a segment may have. A thread holds the sums of 32 elements of a product.
 pub(crate) fn block_width(program: &Program, block: &Block, runs_inside: &dyn Fn(&Loop) -> bool) -> Width {
-    let (mut inside, mut outside, mut many, mut work) = (false, false, false, vec![block]);
+    let (mut inside, mut outside, mut many, mut products) = (false, false, false, false);
+    let mut work = vec![block];
     while let Some(block) = work.pop() {
         for stmt in block {
             match stmt {
                 Stmt::Loop(l) if runs_inside(l) => inside = true,
-                Stmt::Library(_) => return Width::Full,
+                Stmt::Library(_) => products = true,
                 Stmt::Par(par) => many |= words(program, &par.body) > FEW_WORDS,
                 other => {
                     outside |= matches!(other, Stmt::Loop(_));
@@ -27,6 +28,7 @@ pub(crate) fn block_width(program: &Program, block: &Block, runs_inside: &dyn Fn
         }
     }
     match (inside, outside) {
+        _ if products => Width::Half,
         (true, false) => Width::Apart,
         _ if many => Width::Half,
         _ => Width::Full,
@@ -54,6 +56,14 @@ mod tests {
         b.end_par();
         b.end_loop(None);
         b.finish().unwrap()
+    }
+
+    #[test]
+    fn products_have_the_registers_of_narrow_blocks() {
+        let text =
+            "program p(a: &Array2<f32>, b: &Array2<f32>, c: &mut Array2<f32>) {\n    matmul(a, b, c);\n}\n";
+        let program = ebbtide_ir::parse(text).unwrap();
+        assert_eq!(block_width(&program, &program.body, &|_| false), Width::Half);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::analysis::team_sums::suits_teams;
 use crate::kernel::segment::Manner;
 
 /// The words of memory that the threads of a block share; `EB_BLOCK_WORDS` of the prelude.
-pub(crate) const BLOCK_WORDS: usize = 4096;
+pub(crate) const BLOCK_WORDS: usize = 4608;
 
 /// A form of the loops around iterations.
 pub(crate) enum GridForm {

@@ -1,6 +1,7 @@
 //! Analyses: pure functions of the program and its facts. They return data, and know nothing of the text.
 
 pub(crate) mod address_reuse;
+pub(crate) mod alone;
 pub(crate) mod assertions;
 pub(crate) mod barriers;
 pub(crate) mod block_width;

@@ -44,6 +44,10 @@ pub(crate) enum Step<'p> {
     },
     /// A loop whose iterations all threads run one after the other.
     Loop(TimeLoop<'p>),
+    /// Thread 0 runs these steps alone, and puts these local variables where others find them; all threads meet behind it.
+    Alone(Steps<'p>, Vec<LocalId>),
+    /// Each thread gives local variables the values that thread 0 put there.
+    Take(Vec<LocalId>),
     /// A loop that runs inside the parallel loops of its iterations, where that can be, and all threads meet behind it; elsewhere
     /// these steps.
     Interchanged(&'p Loop, Steps<'p>),
@@ -158,6 +162,26 @@ pub(crate) enum By {
     First,
     /// Each element is touched by the thread that owns it.
     Owner(MappingId),
+}
+
+impl<'p> Step<'p> {
+    /// The steps that stand in it.
+    pub fn inner(&self) -> impl Iterator<Item = &Steps<'p>> {
+        let [first, second] = match self {
+            Step::If { then, otherwise, .. } => [Some(then), Some(otherwise)],
+            Step::Loop(l) => [Some(&l.head), Some(&l.body)],
+            Step::Alone(steps, _)
+            | Step::Interchanged(_, steps)
+            | Step::Par(_, steps)
+            | Step::Library(_, steps)
+            | Step::Push(_, steps)
+            | Step::Keep(_, steps)
+            | Step::Restore(_, steps)
+            | Step::Yield { undo: steps, .. } => [Some(steps), None],
+            _ => [None, None],
+        };
+        first.into_iter().chain(second)
+    }
 }
 
 impl TimeLoop<'_> {

@@ -126,6 +126,12 @@ EB_DO i32 eb_pause_after(eb_thread *f, u32 passes) {
     if (eb_first()) { eb_tell(f); eb_stopped(f); }
     return eb_barrier(f);
 }
+/* The same for a thread that runs a loop alone. */
+EB_DO i32 eb_look_alone(eb_thread *f, u32 *looked) {
+    if (++*looked % EB_PASSES != 0) return 0;
+    eb_tell(f);
+    return eb_stopped(f);
+}
 EB_DO i32 eb_pause(eb_thread *f) { return eb_pause_after(f, ++f->passed); }
 
 /* The last thing that a thread does: it tells the host what there is now, if the host wants to know. */

@@ -191,6 +191,12 @@ static inline i32 eb_pause(eb_frame *f) {
     return __builtin_expect(++f->passed < f->apart, 1) ? 0 : eb_look(f);
 }
 
+/* The same for a thread that runs a loop alone. */
+static inline i32 eb_look_alone(eb_frame *f, u32 *looked) {
+    (void)looked;
+    return eb_stopped(f);
+}
+
 static inline i64 eb_min(i64 a, i64 b) { return a < b ? a : b; }
 /* How far a loop inside an iteration goes from `pass` on before the thread looks whether the host wants an end. */
 enum { EB_ITERATIONS = 65536 };

@@ -218,9 +218,9 @@ static __device__ __noinline__ eb_leaves eb_cut(i64 rows, i64 row) {
 }
 
 /* Memory that the threads of a block have in common, for one thing at a time: they meet before they use it for another. */
-enum { EB_BLOCK_WORDS = 4096 };
+enum { EB_BLOCK_WORDS = 4608 };
 EB_DO u64 *eb_block_memory() {
-    __shared__ u64 words[EB_BLOCK_WORDS];
+    __shared__ __align__(16) u64 words[EB_BLOCK_WORDS];
     return words;
 }
 
@@ -310,6 +310,8 @@ EB_DO T eb_in_order(const u64 *partials, i64 count, T total, B from_bits, C comb
     return total;
 }
 
+/* The number of a thread where warps are counted across blocks: those of the first warps of all blocks come first. */
+EB_DO i64 eb_spread() { return ((i64)(threadIdx.x >> 5) * gridDim.x + blockIdx.x) * 32 + (threadIdx.x & 31); }
 /* Which iterations a thread takes: neighbouring threads take neighbouring columns, from a line of memory on, `width` of
    them at a time; a block takes several rows at once where they are short. A thread goes through a band of rows one after
    the other: what it loads of the next row is near by the time that it comes there. */
@@ -335,14 +337,21 @@ EB_DO i64 eb_band(i64 rows, i64 together, u32 workers) {
     return (i64)(each + (each * workers < most)) * together;
 }
 EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from, i64 together) {
-    const i64 threads = (i64)gridDim.x * blockDim.x, thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    const i64 threads = (i64)gridDim.x * blockDim.x;
     eb_deal d = {EB_NOTHING, EB_NOTHING, 0, rows};
     if (rows <= 0 || row <= 0) return d;
-    const int shift = row <= 1 ? 0 : 32 - __clz((int)eb_min(row, blockDim.x) - 1);
+    /* Few iterations are spread over all blocks, a few warps of each, and neighbouring lanes still have neighbouring columns. */
+    const i64 iterations = eb_times(rows, row);
+    const b8 few = iterations <= threads / 2;
+    const int most = few ? eb_max(32, (int)((u32)iterations / gridDim.x) + 1) : blockDim.x;
+    const int shift = row <= 1 ? 0 : 32 - __clz((int)eb_min(row, eb_min(most, blockDim.x)) - 1);
     const i64 width = 1ll << shift, workers = threads >> shift;
     const i64 pieces = ((row - 1) >> shift) + 1;
+    i64 worker = ((i64)blockIdx.x * blockDim.x + threadIdx.x) >> shift;
+    if (few && shift >= 5) worker = (i64)(threadIdx.x >> shift) * gridDim.x + blockIdx.x;
+    else if (few) worker = eb_spread() >> shift;
     /* Small loops are for the last threads: large ones leave them idle, if any. */
-    const i64 worker = eb_times(rows, pieces) <= workers / 2 ? workers - 1 - (thread >> shift) : thread >> shift;
+    if (eb_times(rows, pieces) <= workers / 2) worker = workers - 1 - worker;
     /* Columns are counted from the line of memory that the first one is on, where that takes no more threads. */
     const i64 off = from & (EB_LINE - 1), lead = (u64)off <= ((u64)pieces << shift) - (u64)row ? off : 0;
     const i64 column = (threadIdx.x & (width - 1)) - lead;

@@ -74,6 +74,8 @@ pub(crate) struct Emitter<'p> {
     pub constant: BTreeSet<ArrayId>,
     /// How many loops around parallel ones are around what is being printed.
     pub outer_loops: usize,
+    /// The number of the steps that thread 0 runs alone, in them.
+    pub alone: Option<usize>,
 }
 
 /// How often code runs: elementary functions are spelt out where it is often, and called where it is rare, which
@@ -131,6 +133,7 @@ impl<'p> Emitter<'p> {
             unlike: Vec::new(),
             constant: BTreeSet::new(),
             outer_loops: 0,
+            alone: None,
         }
     }
 

@@ -179,7 +179,7 @@ impl Emitter<'_> {
                 );
                 line!(
                     self,
-                    "EB_LOOP for (i64 at = f->thread >> 4; at < iterations; at += f->threads >> 4) {{ {IN_ORDER}"
+                    "EB_LOOP for (i64 at = eb_spread() >> 4; at < iterations; at += f->threads >> 4) {{ {IN_ORDER}"
                 );
                 self.of_iteration(printed, at, l);
                 line!(self, "}}");
@@ -187,7 +187,7 @@ impl Emitter<'_> {
             Over::Iterations => {
                 line!(
                     self,
-                    "EB_LOOP for (i64 at = f->thread; at < iterations; at += f->threads) {{ {IN_ORDER}"
+                    "EB_LOOP for (i64 at = iterations < f->threads ? eb_spread() : f->thread; at < iterations; at += f->threads) {{ {IN_ORDER}"
                 );
                 self.of_iteration(printed, at, l);
                 line!(self, "}}");

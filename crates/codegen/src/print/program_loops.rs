@@ -23,8 +23,9 @@ impl Emitter<'_> {
                 let access = self.access(None, &site);
                 line!(
                     self,
-                    "if (__builtin_expect({} == INT64_MIN, 0)) {{ eb_fault(f, EB_OVERFLOW, {access}, 0, 0, 0); eb_barrier(f); goto leave; }}",
-                    self.value(*v)
+                    "if (__builtin_expect({} == INT64_MIN, 0)) {{ eb_fault(f, EB_OVERFLOW, {access}, 0, 0, 0); {} }}",
+                    self.value(*v),
+                    self.end()
                 );
             }
         }
@@ -67,16 +68,7 @@ impl Emitter<'_> {
                 Family::Cuda => line!(self, "f->pass = {counter};"),
             }
         }
-        // Blocks that meet in every iteration look there whether the host wants an end.
-        let only = match self.family == Family::Cuda && of.meets() {
-            true => "if (EB_NEAR) ",
-            false => "",
-        };
-        match self.family == Family::Cuda && self.outer_loops == 0 && !has_loops(&l.body) {
-            // It counts its iterations itself.
-            true => line!(self, "{only}if (eb_pause_after(f, (u32){counter} + 1)) goto leave;"),
-            false => line!(self, "{only}if (eb_pause(f)) goto leave;"),
-        }
+        self.look(of, &counter);
         self.outer_loops += 1;
         self.steps(&of.body);
         self.outer_loops -= 1;
@@ -86,6 +78,23 @@ impl Emitter<'_> {
         line!(self, "}}");
         if self.outer_loops == 0 {
             self.tell(&counter);
+        }
+    }
+
+    /// Prints the look whether the host wants an end, in each iteration.
+    fn look(&mut self, of: &TimeLoop, counter: &str) {
+        if let Some(n) = self.alone {
+            return line!(self, "if (eb_look_alone(f, &looked{n})) goto together{n};");
+        }
+        // Blocks that meet in every iteration look there.
+        let only = match self.family == Family::Cuda && of.meets() {
+            true => "if (EB_NEAR) ",
+            false => "",
+        };
+        match self.family == Family::Cuda && self.outer_loops == 0 && !has_loops(&of.source.body) {
+            // It counts its iterations itself.
+            true => line!(self, "{only}if (eb_pause_after(f, (u32){counter} + 1)) goto leave;"),
+            false => line!(self, "{only}if (eb_pause(f)) goto leave;"),
         }
     }
 

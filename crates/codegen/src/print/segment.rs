@@ -103,14 +103,8 @@ impl Emitter<'_> {
             }
         }
         for l in &names.locals {
-            let ty = program.locals[l.index()].ty;
-            line!(
-                self,
-                "{} l{} = {};",
-                c_type(ty),
-                l.index(),
-                from_bits(ty, &format!("f->locals[{}]", l.index()))
-            );
+            let (ty, value) = (c_type(program.locals[l.index()].ty), self.local_in_frame(*l));
+            line!(self, "{ty} l{} = {value};", l.index());
         }
         let mut kept_locals: Vec<LocalId> =
             regions(block).iter().flat_map(|region| Undone::by(region).locals).collect();
@@ -153,8 +147,7 @@ impl Emitter<'_> {
             }
         }
         for l in &names.locals {
-            let ty = program.locals[l.index()].ty;
-            line!(self, "f->locals[{0}] = {1};", l.index(), to_bits(ty, &format!("l{}", l.index())));
+            self.hand_back_local(*l);
         }
         if yields {
             walk_program_level(block, &mut |stmt| {
@@ -177,6 +170,17 @@ impl Emitter<'_> {
             Family::C => line!(self, "return 0; }}\n"),
             Family::Cuda => line!(self, "EB_END(f) }}\n"),
         }
+    }
+
+    /// What the frame has of a local variable.
+    fn local_in_frame(&self, l: LocalId) -> String {
+        from_bits(self.program.locals[l.index()].ty, &format!("f->locals[{}]", l.index()))
+    }
+
+    /// Gives it to the frame.
+    fn hand_back_local(&mut self, l: LocalId) {
+        let bits = to_bits(self.program.locals[l.index()].ty, &format!("l{}", l.index()));
+        line!(self, "f->locals[{}] = {bits};", l.index());
     }
 
     /// Says where the thread is on the packed tapes that a segment uses: their groups and arrays.
@@ -257,6 +261,13 @@ impl Emitter<'_> {
                 line!(self, "}}");
             }
             Step::Loop(l) => self.program_loop(l),
+            Step::Alone(steps, locals) => self.alone(steps, locals),
+            Step::Take(locals) => {
+                for l in locals {
+                    let value = self.local_in_frame(*l);
+                    line!(self, "l{} = {value};", l.index());
+                }
+            }
             Step::Interchanged(l, steps) => self.interchanged(l, steps),
             Step::Par(par, steps) => self.par(par, steps),
             Step::Library(call, steps) => self.library(call, steps),
@@ -292,6 +303,25 @@ impl Emitter<'_> {
         }
     }
 
+    /// Steps that thread 0 runs alone. Where it meets a fault it goes to the end of them, behind which all meet.
+    fn alone(&mut self, steps: &[Step], locals: &[LocalId]) {
+        let n = self.fresh();
+        line!(self, "if (f->thread == 0) {{ u32 looked{n} = 0; (void)looked{n};");
+        self.alone = Some(n);
+        self.steps(steps);
+        self.alone = None;
+        locals.iter().for_each(|l| self.hand_back_local(*l));
+        line!(self, "together{n}: ; }}");
+    }
+
+    /// What a thread does that has met a fault at program level: so have all, or it is alone and they learn it where they meet.
+    pub fn end(&self) -> String {
+        match self.alone {
+            None => "eb_barrier(f); goto leave;".to_string(),
+            Some(n) => format!("goto together{n};"),
+        }
+    }
+
     fn push(&mut self, push: &Push, steps: &[Step]) {
         let a = push.array.index();
         line!(self, "if (f->depth[{a}] >= f->capacity[{a}]) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
@@ -324,14 +354,16 @@ impl Emitter<'_> {
         let end = if back == 0 { format!("strip{g}.count") } else { "0".to_string() };
         line!(
             self,
-            "if (__builtin_expect(n{g} == {end}, 0)) {{ const i64 n = eb_piece(f, members{g}, {count}, &strip{g}, at{g}, strip{g}.before + n{g}, {back}); if (n < 0) {{ eb_barrier(f); goto leave; }} n{g} = n; }}"
+            "if (__builtin_expect(n{g} == {end}, 0)) {{ const i64 n = eb_piece(f, members{g}, {count}, &strip{g}, at{g}, strip{g}.before + n{g}, {back}); if (n < 0) {{ {} }} n{g} = n; }}",
+            self.end()
         );
     }
 
     fn push_value(&mut self, array: ArrayId, v: ValueId) {
         let Some((g, k)) = self.packed.find(array) else { return };
         let t = c_type(self.program.array(array).ty);
-        line!(self, "if (f->thread == 0) (({t} *)at{g}[{k}])[n{g}] = {};", self.value(v));
+        let mine = if self.alone.is_some() { "" } else { "if (f->thread == 0) " };
+        line!(self, "{mine}(({t} *)at{g}[{k}])[n{g}] = {};", self.value(v));
     }
 
     fn pop_value(&mut self, array: ArrayId, v: ValueId) {
@@ -358,7 +390,7 @@ impl Emitter<'_> {
                         around.map_or(Vec::new(), |a| a.counters.iter().map(Name::to_string).collect());
                     let fault = self.division_fault(v, &counters);
                     line!(self, "if ({} == 0) {fault}", self.value(b));
-                    line!(self, "if ({} == 0) {{ eb_barrier(f); goto leave; }}", self.value(b));
+                    line!(self, "if ({} == 0) {{ {} }}", self.value(b), self.end());
                 }
                 let text = self.operation(v);
                 line!(self, "v{} = {text};", v.index());
@@ -374,7 +406,8 @@ impl Emitter<'_> {
             let (name, a) = (self.value(*v), array.index());
             line!(
                 self,
-                "if ((u64){name} >= (u64)d{a}_{k}) {{ eb_fault(f, EB_BOUNDS, {access}, {k}, {name}, d{a}_{k}); eb_barrier(f); goto leave; }}"
+                "if ((u64){name} >= (u64)d{a}_{k}) {{ eb_fault(f, EB_BOUNDS, {access}, {k}, {name}, d{a}_{k}); {} }}",
+                self.end()
             );
             offset = if k == 0 { name } else { format!("({offset} * d{a}_{k} + {name})") };
         }
@@ -391,6 +424,9 @@ impl Emitter<'_> {
             Some(how) => self.combine(how, Ty::One(ty), &element, &operand),
             None => operand,
         };
+        if self.alone.is_some() {
+            return line!(self, "{element} = {value};");
+        }
         line!(self, "{{");
         let mine = match by {
             By::Owner(mapping) => self.owns(mapping, s.index),
@@ -452,9 +488,10 @@ impl Emitter<'_> {
         }
         line!(
             self,
-            "if ({differ}) {{ eb_fault(f, EB_SHAPES, {}, {}, 0, 0); eb_barrier(f); goto leave; }}",
+            "if ({differ}) {{ eb_fault(f, EB_SHAPES, {}, {}, 0, 0); {} }}",
             a.index(),
-            b.index()
+            b.index(),
+            self.end()
         );
     }
 }

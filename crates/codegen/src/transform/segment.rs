@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    After, ArrayId, Block, Facts, LibraryCall, LibraryOp, Loop, LoopId, LoopKind, Op, Par, Program, Push,
-    Region, Stmt, Undone, ValueId,
+    After, ArrayId, Block, Facts, LibraryCall, LibraryOp, LocalId, Loop, LoopId, LoopKind, Op, Par, Program,
+    Push, Region, Stmt, Undone, ValueId,
 };
 
+use crate::analysis::alone::loops_for_one;
 use crate::analysis::barriers::{Pending, Touch, exchanged_with, touched_by};
 use crate::analysis::bounds_proof::Prover;
 use crate::analysis::names::{reductions, values_inside};
@@ -55,7 +56,9 @@ impl<'p> Sharing<'_> {
     /// The steps of a segment.
     pub fn segment(&self, block: &'p Block) -> Steps<'p> {
         let (pending, waiting) = (Pending::default(), BTreeSet::new());
-        let mut placing = Placing { sharing: self, pending, waiting, steps: Steps::new() };
+        let for_one = loops_for_one(self.program, self.packed, block);
+        let (alone, steps) = (false, Steps::new());
+        let mut placing = Placing { sharing: self, pending, waiting, for_one, alone, steps };
         placing.block(block);
         placing.steps
     }
@@ -67,6 +70,9 @@ struct Placing<'s, 'a, 'p> {
     pending: Pending,
     /// The matrices that products wait for here.
     waiting: BTreeSet<ArrayId>,
+    /// The loops that one thread can run alone, with the locals that others want to know; does it, in these steps?
+    for_one: BTreeMap<LoopId, Vec<LocalId>>,
+    alone: bool,
     steps: Steps<'p>,
 }
 
@@ -164,7 +170,7 @@ impl<'p> Placing<'_, '_, 'p> {
         let Some((group, _)) = self.sharing.packed.find(array) else { return };
         let (touch, by) = match found {
             OnTape::Push(_) => (Touch::Write, By::First),
-            OnTape::Pop(..) => (Touch::Read, By::Anyone),
+            OnTape::Pop(..) => (Touch::Read, self.reader()),
         };
         if self.pending.conflicts_on_tape(array, touch, by) {
             self.meet();
@@ -199,12 +205,17 @@ impl<'p> Placing<'_, '_, 'p> {
         };
         self.before_read(array);
         self.steps.push(Step::Let(v));
-        self.pending.note(array, Touch::Read, By::Anyone);
+        self.pending.note(array, Touch::Read, self.reader());
+    }
+
+    /// The threads that read what a value is made of.
+    fn reader(&self) -> By {
+        if self.alone { By::First } else { By::Anyone }
     }
 
     /// Before all threads read an element.
     fn before_read(&mut self, array: ArrayId) {
-        if self.pending.conflicts(array, Touch::Read, By::Anyone) {
+        if self.pending.conflicts(array, Touch::Read, self.reader()) {
             self.meet();
         }
     }
@@ -315,7 +326,13 @@ impl<'p> Placing<'_, '_, 'p> {
 
     fn time_loop(&mut self, l: &'p Loop) {
         if !(self.sharing.interchanged)(l) {
+            let before = self.pending.clone();
             let steps = self.iterations_of(l);
+            let locals = self.for_one.get(&l.id).filter(|_| !self.alone).cloned();
+            if let Some(locals) = locals.filter(|_| uses_tapes(&steps) || has_barriers(&steps)) {
+                self.pending = before;
+                return self.for_one_alone(l, locals);
+            }
             return self.steps.extend(steps);
         }
         self.meet_if_pending();
@@ -324,6 +341,22 @@ impl<'p> Placing<'_, '_, 'p> {
             inner.steps.extend(steps);
         });
         self.steps.push(Step::Interchanged(l, steps));
+    }
+
+    /// A loop that thread 0 runs alone, with the locals that others want to know behind it.
+    fn for_one_alone(&mut self, l: &'p Loop, locals: Vec<LocalId>) {
+        self.meet_if_pending();
+        self.alone = true;
+        let steps = self.iterations_of(l);
+        self.alone = false;
+        self.steps.push(Step::Alone(steps, locals.clone()));
+        // A fault of the one is the end of all.
+        self.meet();
+        if !locals.is_empty() {
+            self.steps.push(Step::Take(locals));
+            // All have them before there are others.
+            self.meet();
+        }
     }
 
     /// A loop whose iterations all threads run one after the other. What may be pending when one begins is known when they are all
@@ -399,4 +432,15 @@ impl<'p> Placing<'_, '_, 'p> {
         self.pending.leaves = true;
         sums.iter().for_each(|(_, s)| self.wrote(s.array, By::First));
     }
+}
+
+/// Do threads meet in these steps? The depth of recursion is that of nesting in the source.
+fn has_barriers(steps: &[Step]) -> bool {
+    steps.iter().any(|step| matches!(step, Step::Barrier(_)) || step.inner().any(|steps| has_barriers(steps)))
+}
+
+/// Do these steps use packed tapes?
+fn uses_tapes(steps: &[Step]) -> bool {
+    let uses = |step: &Step| matches!(step, Step::NextPlace(_) | Step::LastPlace(_));
+    steps.iter().any(|step| uses(step) || step.inner().any(|steps| uses_tapes(steps)))
 }

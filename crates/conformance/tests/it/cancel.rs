@@ -28,6 +28,8 @@ enum Endless {
     WhileInside,
     /// One without a condition.
     LoopInside,
+    /// A loop from element to element, which one thread runs alone.
+    Elements,
 }
 
 impl Endless {
@@ -39,7 +41,7 @@ impl Endless {
     }
 }
 
-const ALL: [Endless; 8] = [
+const ALL: [Endless; 9] = [
     Endless::OwnElements,
     Endless::Neighbours,
     Endless::Sums,
@@ -48,6 +50,7 @@ const ALL: [Endless; 8] = [
     Endless::ForInside,
     Endless::WhileInside,
     Endless::LoopInside,
+    Endless::Elements,
 ];
 
 /// Adds 1 to every element of `a`, as often as `passes` says, or for ever where the data does not say otherwise.
@@ -132,6 +135,20 @@ fn endless(kind: Endless) -> Program {
             b.0.update(Combine::Add, a, &[i], unit);
             b.0.end_par();
             b.0.end_loop(None);
+        }
+        Endless::Elements => {
+            b.0.begin_for("t", zero, passes);
+            let i = b.0.begin_for("i", zero, n);
+            b.0.update(Combine::Add, a, &[i], unit);
+            let x = b.0.load(a, &[i]);
+            b.0.store(other, &[i], x);
+            b.0.end_loop(None);
+            b.0.end_loop(None);
+            let i = b.0.begin_par(&[("i", zero, n)])[0];
+            let x = b.0.load(other, &[i]);
+            let x = b.0.unary(Unary::Sqrt, x);
+            b.0.store(other, &[i], x);
+            b.0.end_par();
         }
         Endless::ForInside => {
             let i = b.0.begin_par(&[("i", zero, n)])[0];

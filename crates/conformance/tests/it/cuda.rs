@@ -163,6 +163,9 @@ on_cuda! {
         a_domain_without_elements_leaves_the_source_to_somebody,
         a_source_or_receivers_out_of_bounds_are_errors_that_say_so,
         loops_over_one_domain_and_single_elements_follow_each_other,
+        loops_from_element_to_element_are_the_same_everywhere,
+        a_fault_of_one_thread_alone_is_the_fault_of_all,
+        gradients_of_loops_from_element_to_element_are_the_same_everywhere,
     }
     workloads {
         pointwise_is_the_same_everywhere,

@@ -19,6 +19,7 @@ mod library;
 mod loops;
 mod meetings;
 mod model;
+mod nests;
 mod operations;
 mod optimize;
 mod oracle;

@@ -3,7 +3,10 @@
 use ebbtide_conformance::Input;
 use ebbtide_ir::*;
 
-use crate::devices::check;
+use ebbtide_runtime::interpreter;
+
+use crate::devices::{check, cpu, results};
+use crate::gradients::{Case, Given, bits};
 use crate::programs::B;
 
 /// What stands between a step's stencil and its receivers.
@@ -182,6 +185,82 @@ pub fn loops_over_one_domain_and_single_elements_follow_each_other() {
             let scalars = [Input::Scalar(Literal::from(steps)), Input::Scalar(Literal::from(k))];
             let inputs: Vec<Input> = [line(), line(), line()].into_iter().chain(scalars).collect();
             check(&chain(), &inputs).unwrap();
+        }
+    }
+}
+
+/// Sweeps from element to element, which one thread runs alone, between loops that are worth several: over a grid, and along a line,
+/// with a local that all read behind it.
+fn sweeps(beyond: &str) -> Program {
+    let text = format!(
+        "program sweeps(u: &mut Array2<f64>, f: &Array2<f64>, line: &mut Array1<f64>, sweeps: usize, loss: &mut Array0<f64>) {{
+    let n = u.dim(0);
+    let m = u.dim(1);
+    for t in 0..sweeps {{
+        for i in 1..n - 1 {{
+            for j in 1..m - 1{beyond} {{
+                u[[i, j]] = 0.25 * (u[[i - 1, j]] + u[[i + 1, j]] + u[[i, j - 1]] + u[[i, j + 1]] - f[[i, j]]);
+            }}
+        }}
+        for (i, j) in par(0..n, 0..m) {{
+            u[[i, j]] = u[[i, j]].cos();
+        }}
+    }}
+    let mut last = 0.5;
+    for k in 1..line.len() {{
+        line[k] = line[k] - line[k - 1] * last;
+        last = line[k] * 0.125;
+    }}
+    for (i, j) in par(0..n, 0..m) {{
+        loss[[]] += u[[i, j]] * last;
+    }}
+}}
+"
+    );
+    verify_source(&parse(&text).unwrap()).unwrap()
+}
+
+fn sweeps_of([n, m]: [usize; 2], line: usize, sweeps: usize) -> Vec<Input> {
+    let array = |shape: Vec<usize>| Input::Array(shape, 1);
+    let scalar = Input::Scalar(Literal::from(sweeps));
+    vec![array(vec![n, m]), array(vec![n, m]), array(vec![line]), scalar, array(Vec::new())]
+}
+
+#[test]
+pub fn loops_from_element_to_element_are_the_same_everywhere() {
+    for (shape, line, count) in [([3, 3], 2, 1), ([40, 50], 0, 3), ([200, 210], 500, 2), ([5, 2], 1, 2)] {
+        check(&sweeps(""), &sweeps_of(shape, line, count)).unwrap();
+    }
+}
+
+#[test]
+pub fn a_fault_of_one_thread_alone_is_the_fault_of_all() {
+    let program = sweeps(" + 2");
+    for shape in [[4, 5], [200, 210]] {
+        let inputs = sweeps_of(shape, 3, 2);
+        let expected = results(&program, &interpreter(), &inputs).unwrap_err();
+        assert!(expected.contains(&format!("index {} is out of bounds", shape[1])), "{expected}");
+        for threads in [1, 2, 5] {
+            assert_eq!(results(&program, &cpu(threads), &inputs).unwrap_err(), expected);
+        }
+    }
+}
+
+#[test]
+pub fn gradients_of_loops_from_element_to_element_are_the_same_everywhere() {
+    for shape in [[4, 5], [120, 130]] {
+        let given = vec![
+            Given::Shape(shape.to_vec()),
+            Given::Shape(shape.to_vec()),
+            Given::Shape(vec![40]),
+            Given::Scalar(Literal::from(2usize)),
+            Given::Shape(Vec::new()),
+        ];
+        let case = Case { program: sweeps(""), wrt: vec!["u", "f", "line"], given };
+        let expected = bits(&case.run(&case.compile(&interpreter())).0);
+        for threads in [1, 2, 5] {
+            let found = bits(&case.run(&case.compile(&cpu(threads))).0);
+            assert!(found == expected, "{threads} threads, {shape:?}");
         }
     }
 }

@@ -10,7 +10,7 @@ use ebbtide_ir::{
 use crate::error::Error;
 use crate::generate::adjoint::AdjointBuilder;
 use crate::generate::record::Recorder;
-use crate::gradient::{Inner, pushes};
+use crate::gradient::pushes;
 use crate::plan::tape_plan::Aside;
 use crate::request::Optimisation;
 use crate::writer::Writer;
@@ -77,27 +77,28 @@ impl AdjointBuilder<'_> {
     }
 
     fn forward_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
+        let plan = self.plan.loop_plan(l);
         if !self.nested {
-            for array in self.plan.loop_plan(l).around {
+            for array in plan.around {
                 w.push(Stmt::Push(Push { array, after: After::Same }));
             }
             return self.forward_half(w, l);
         }
-        match (self.inner, &l.kind) {
+        match &l.kind {
             // It will be run again from here when this iteration is reversed.
-            (Inner::Swept, _) => {
-                for array in self.plan.loop_plan(l).entry {
+            _ if plan.swept => {
+                for array in plan.entry {
                     w.push(Stmt::Push(Push { array, after: After::Same }));
                 }
                 w.push(Stmt::Loop(l.clone()));
             }
-            (Inner::Recorded, LoopKind::For { .. }) if l.until.is_none() => {
+            LoopKind::For { .. } if l.until.is_none() => {
                 w.begin();
                 self.forward(w, &l.body)?;
                 let body = w.end();
                 w.push(Stmt::Loop(Loop { body, schedule: None, ..l.clone() }));
             }
-            (Inner::Recorded, _) => {
+            _ => {
                 return Err(self.unsupported("a loop of unknown length whose tape is part of another's"));
             }
         }

@@ -11,7 +11,6 @@ use crate::generate::adjoint::AdjointBuilder;
 use crate::generate::extremes::Duel;
 use crate::generate::library::LibraryAdjoint;
 use crate::generate::par::ParAdjoint;
-use crate::gradient::Inner;
 use crate::plan::shadow_state::{ShadowState, ShadowStates};
 use crate::plan::tape_plan::Aside;
 use crate::request::{DeadShadows, Optimisation};
@@ -271,7 +270,7 @@ impl AdjointBuilder<'_> {
     }
 
     pub(crate) fn reverse_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
-        let driven = !self.nested || self.inner == Inner::Swept;
+        let driven = !self.nested || self.plan.loop_plan(l).swept;
         if self.nested && driven {
             for array in self.plan.loop_plan(l).entry.into_iter().rev() {
                 w.push(Stmt::Pop(array));

@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use ebbtide_ir::evaluate::{Bits, combine, fma, neutral};
 use ebbtide_ir::leaf::LANES;
 use ebbtide_ir::{
-    ArrayId, Assign, Combine, Layout, LibraryCall, LibraryOp, LoopKind, Par, Program, Type, ValueId,
+    ArrayId, Assign, Combine, Layout, LibraryCall, LibraryOp, LocalId, LoopKind, Par, Program, Type, ValueId,
 };
 
 use super::{Barrier, By, Manner, MappingId, Product, Step, Steps, TimeLoop, Whole};
@@ -44,6 +44,8 @@ struct Shared {
     memory: Memory,
     /// What the leaves of the last parallel loop with reductions came to.
     totals: Vec<Option<Bits>>,
+    /// The local variables that thread 0 put where others find them.
+    handed: BTreeMap<LocalId, Vec<Bits>>,
     /// The position in the order of the thread that runs.
     turn: usize,
 }
@@ -52,7 +54,7 @@ impl Segment<'_> {
     /// What is left in memory after threads have run the segment, in this order between barriers.
     pub fn run(&self, memory: Memory, order: &[usize]) -> Memory {
         let places: Vec<usize> = (0..memory.arrays.len()).collect();
-        let shared = Mutex::new(Shared { memory, totals: Vec::new(), turn: 0 });
+        let shared = Mutex::new(Shared { memory, totals: Vec::new(), handed: BTreeMap::new(), turn: 0 });
         let turns = Condvar::new();
         let ended = std::thread::scope(|scope| {
             let each = order.iter().enumerate().map(|(position, thread)| {
@@ -203,6 +205,21 @@ impl Thread<'_> {
                 self.steps(if holds { then } else { otherwise });
             }
             Step::Loop(l) => self.time_loop(l),
+            Step::Alone(steps, locals) => {
+                if self.number == 0 {
+                    self.steps(steps);
+                    let handed = locals.iter().map(|l| (*l, self.names[&Name::local(*l)].clone()));
+                    let handed: Vec<(LocalId, Vec<Bits>)> = handed.collect();
+                    self.shared().handed.extend(handed);
+                }
+            }
+            Step::Take(locals) => {
+                // Without a barrier before it there may be none yet.
+                let handed = &self.shared().handed;
+                let taken: Vec<_> =
+                    locals.iter().filter_map(|l| Some((*l, handed.get(l)?.clone()))).collect();
+                self.names.extend(taken.into_iter().map(|(l, value)| (Name::local(l), value)));
+            }
             Step::Interchanged(_, steps) | Step::Par(_, steps) => self.steps(steps),
             Step::Iterations(par, manner) => self.iterations(par, *manner),
             Step::CombineLeaves(par) => self.combine_leaves(par),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ebbtide_ir::{ArrayId, Combine, Indices, LoopKind, Op, Program, ValueId};
+use ebbtide_ir::{ArrayId, Combine, Indices, LocalId, LoopKind, Op, Program, ValueId};
 
 use super::{Barrier, By, Manner, Product, Step, Steps, TimeLoop, Whole};
 use crate::kernel::show::literal;
@@ -37,7 +37,8 @@ impl Shown<'_> {
                     self.steps(head, depth + 1);
                     self.steps(body, depth + 1);
                 }
-                Step::Interchanged(_, steps)
+                Step::Alone(steps, _)
+                | Step::Interchanged(_, steps)
                 | Step::Par(_, steps)
                 | Step::Library(_, steps)
                 | Step::Push(_, steps)
@@ -88,6 +89,9 @@ impl Shown<'_> {
             },
             Step::If { condition, .. } => format!("if {}", value(*condition)),
             Step::Loop(l) => self.time_loop(l),
+            Step::Alone(_, locals) if locals.is_empty() => "thread 0 alone".to_string(),
+            Step::Alone(_, locals) => format!("thread 0 alone, for {}", names_of(locals)),
+            Step::Take(locals) => format!("take {}", names_of(locals)),
             Step::Interchanged(l, _) => {
                 format!("loop {} inside its parallel loops, where it can be; elsewhere", l.id.index())
             }
@@ -147,4 +151,9 @@ impl Shown<'_> {
     fn value(&self, v: ValueId) -> String {
         self.program.literal(v).map_or_else(|| format!("v{}", v.index()), literal)
     }
+}
+
+fn names_of(locals: &[LocalId]) -> String {
+    let names: Vec<String> = locals.iter().map(|l| format!("l{}", l.index())).collect();
+    names.join(", ")
 }

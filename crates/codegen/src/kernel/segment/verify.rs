@@ -5,13 +5,14 @@
 //! 3. A library operation stands behind the question whether its arrays fit.
 //! 4. What is kept or restored has a place.
 //! 5. A product waits in a loop, behind which its matrix is settled.
+//! 6. What one thread runs alone has nothing in it that is for all, and all threads meet behind it.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use ebbtide_ir::{ArrayId, ParId};
 
-use super::{Barrier, Product, Step, Steps, Whole};
+use super::{Barrier, By, Product, Step, Steps, Whole};
 
 /// Why a segment is not lawful: the number of the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +100,10 @@ fn inside(steps: &Steps, around: Around) -> Result<(), Broken> {
                 holds(iterations == 1, 1)?;
                 inside(steps, Around::Par(par.id))?;
             }
+            Step::Alone(inner, _) => {
+                holds(inner.iter().all(is_for_one), 6)?;
+                holds(matches!(steps.get(k + 1), Some(Step::Barrier(Barrier::Always))), 6)?;
+            }
             Step::Library(_, steps) => inside(steps, Around::Library)?,
             Step::Push(push, steps) => inside(steps, Around::Place(push.array))?,
             Step::Keep(a, steps) | Step::Restore(a, steps) => inside(steps, Around::Place(*a))?,
@@ -106,4 +111,19 @@ fn inside(steps: &Steps, around: Around) -> Result<(), Broken> {
         }
     }
     Ok(())
+}
+
+/// Can one thread run a step alone? The depth of recursion is that of nesting in the source.
+fn is_for_one(step: &Step) -> bool {
+    let own = match step {
+        Step::Let(_) | Step::Set(..) | Step::If { .. } | Step::Loop(_) => true,
+        Step::Store { by, .. } => *by == By::First,
+        Step::NextPlace(_)
+        | Step::PushValue(..)
+        | Step::TakePlace(_)
+        | Step::LastPlace(_)
+        | Step::PopValue(..) => true,
+        _ => false,
+    };
+    own && step.inner().flatten().all(is_for_one)
 }

@@ -154,7 +154,7 @@ fn threads_meet_where_they_must_whichever_comes_first() {
     }
     files.finish();
     // The others put faults in order, stand behind whole arrays on a grid, or are for threads that run at the same time.
-    expect_test::expect!["26 of 36 barriers are needed"]
+    expect_test::expect!["34 of 46 barriers are needed"]
         .assert_eq(&format!("{needed} of {barriers} barriers are needed"));
 }
 
@@ -183,6 +183,43 @@ fn steps_that_break_a_rule_are_refused() {
     let mut steps = Whole::of(&program, &facts, Family::C).steps;
     steps.retain(|step| !matches!(step, Step::Settle(_)));
     assert_eq!(lawful(&steps), Err(Broken(5)));
+    let alone = Step::Alone(vec![Step::Barrier(Barrier::Always)], Vec::new());
+    assert_eq!(lawful(&vec![alone, Step::Barrier(Barrier::Always)]), Err(Broken(6)));
+    assert_eq!(lawful(&vec![Step::Alone(Steps::new(), Vec::new())]), Err(Broken(6)));
+}
+
+/// One thread records what a loop needs for its way back, and uses it alone, if nobody else is on those tapes.
+#[test]
+fn one_thread_alone_is_on_tapes_that_nobody_else_uses() {
+    let shown = |more: &str| {
+        let text = format!(
+            "driven program p(x: &mut Array1<f64>, steps: usize) {{
+    let mut old = Array0::<f64>::undefined([]);
+    for t in 1..steps {{
+        let a = x[t];
+        old[[]] = a;
+        push(old);
+        x[t] = a * x[t - 1];
+    }}
+    for t_back in 1..steps {{
+        pop(old);
+        let b = old[[]];
+        x[steps - t_back] = b + x[steps - t_back - 1];
+{more}    }}
+}}
+"
+        );
+        let program = ebbtide_ir::parse(&text).unwrap();
+        let facts = verify(&program).unwrap();
+        let target = Target { vector_bytes: 32, threads: Threads::Several };
+        let mut text = Emitter::of(&program, &facts, Family::C, target);
+        text.packed = PackedTapes::of(&program, &[&program.body]);
+        assert_eq!(text.packed.groups.len(), 1);
+        show(&program, &text.steps_of(&program.body))
+    };
+    assert_eq!(shown("").matches("thread 0 alone").count(), 2);
+    let for_all = "        for i in par(0..x.len()) {\n            x[i] = x[i] * 0.5;\n        }\n";
+    assert_eq!(shown(for_all).matches("thread 0 alone").count(), 0);
 }
 
 /// Values go straight to packed tapes: tapes that are pushed and popped together have one place, and threads meet before all of

@@ -1,0 +1,179 @@
+//! Gradients of nests that are deeper than those of which every loop is swept, or run forward again: right, and with the same bits
+//! under every budget.
+
+use ebbtide_conformance::Input;
+use ebbtide_conformance::judge::Question;
+use ebbtide_ir::{Literal, Program, Type, parse, verify_source};
+use ebbtide_runtime::{Budget, Device, Error, interpreter};
+
+use crate::devices::cpu;
+
+/// How long the loops of a nest are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lengths {
+    Arguments,
+    /// By the variable of the loop around them.
+    Triangles,
+    /// By the variable of the outermost loop.
+    OfTheFirst,
+    Data,
+    /// `while`, on a counter.
+    While,
+    /// `for` with `break`, every other loop.
+    Broken,
+    /// Each of these, in turn.
+    Mixed,
+}
+
+const LENGTHS: [Lengths; 7] = [
+    Lengths::Arguments,
+    Lengths::Triangles,
+    Lengths::OfTheFirst,
+    Lengths::Data,
+    Lengths::While,
+    Lengths::Broken,
+    Lengths::Mixed,
+];
+
+/// Where a nest stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stands {
+    InTheProgram,
+    InIterations,
+}
+
+/// What stands before loop `k`, its first line, and what ends its body.
+fn lines(k: usize, lengths: Lengths) -> [String; 3] {
+    let no = String::new;
+    match lengths {
+        Lengths::Arguments => [no(), format!("for k{k} in 0..n {{\n"), no()],
+        _ if k == 0 => [no(), format!("for k{k} in 0..n {{\n"), no()],
+        Lengths::Triangles => [no(), format!("for k{k} in 0..k{} + 1 {{\n", k - 1), no()],
+        Lengths::OfTheFirst => [no(), format!("for k{k} in k0..2 {{\n"), no()],
+        Lengths::Data => [no(), format!("for k{k} in 0..(c[{k}] as usize) {{\n"), no()],
+        Lengths::While => {
+            [format!("let mut m{k} = 0;\n"), format!("while m{k} < n {{\n"), format!("m{k} = m{k} + 1;\n")]
+        }
+        Lengths::Broken if k.is_multiple_of(2) => [no(), format!("for k{k} in 0..n {{\n"), no()],
+        Lengths::Broken => {
+            [no(), format!("for k{k} in 0..9 {{\n"), format!("if k{k} >= n - 1 {{ break; }}\n")]
+        }
+        Lengths::Mixed => {
+            let all = [Lengths::Arguments, Lengths::Data, Lengths::OfTheFirst, Lengths::While];
+            lines(k, all[k % 4])
+        }
+    }
+}
+
+/// A nest of so many loops, each of which does something before the loop in it, and something behind.
+fn nest(depth: usize, lengths: Lengths, stands: Stands) -> Program {
+    let step = |name: &str, factor: usize| match stands {
+        Stands::InTheProgram => format!(
+            "for i{name} in par(0..x.len()) {{\nx[i{name}] = x[i{name}] * (1.0 - 0.0{factor} * x[i{name}] * w[i{name}]);\n}}\n"
+        ),
+        Stands::InIterations => format!("y = y * (1.0 - 0.0{factor} * y * w[i]);\n"),
+    };
+    let (mut open, mut close) = (String::new(), String::new());
+    for k in 0..depth {
+        let [before, first, end] = lines(k, lengths);
+        open += &(before + &first + &step(&format!("a{k}"), k % 3 + 1));
+        close = step(&format!("b{k}"), k % 2 + 1) + &end + "}\n" + &close;
+    }
+    let body = match stands {
+        Stands::InTheProgram => open + &close,
+        Stands::InIterations => {
+            format!("for i in par(0..x.len()) {{\nlet mut y = x[i];\n{open}{close}x[i] = y;\n}}\n")
+        }
+    };
+    let text = format!(
+        "program nest(x: &mut Array1<f64>, w: &Array1<f64>, c: &Array1<i32>, loss: &mut Array0<f64>, n: usize) {{\n{body}\
+         for i in par(0..x.len()) {{\nloss[[]] += x[i] * x[i];\n}}\n}}\n"
+    );
+    let program = parse(&text).unwrap_or_else(|why| panic!("{why}\n{text}"));
+    verify_source(&program).unwrap_or_else(|why| panic!("{why}\n{text}"))
+}
+
+fn inputs(depth: usize, elements: usize) -> [Input; 5] {
+    let counts: Vec<Literal> = (0..depth).map(|k| Literal::from((k % 2 + 1) as i32)).collect();
+    [
+        Input::Array(vec![elements], 1),
+        Input::Array(vec![elements], 2),
+        Input::Elements(vec![depth], counts),
+        Input::Elements(vec![], vec![Literal::of(Type::F64, 0.0)]),
+        Input::Scalar(Literal::from(2usize)),
+    ]
+}
+
+/// The gradient is the oracle's, and the same under every budget, the least among them.
+fn check(depth: usize, lengths: Lengths, stands: Stands, devices: &[Device]) {
+    let (program, inputs) = (nest(depth, lengths, stands), inputs(depth, 3));
+    let what = format!("{depth} loops, {lengths:?}, {stands:?}");
+    let question = Question::new(&program, &inputs, "loss", &["x", "w"]);
+    let trace = question.trace().unwrap_or_else(|why| panic!("{what}: {why:?}"));
+    let mut expected = None;
+    for device in devices {
+        let gradient = question.gradient(device, false).unwrap_or_else(|why| panic!("{what}: {why}"));
+        let mut budgets = vec![Budget::StoreAll, Budget::Auto, Budget::Periodic { period: 2 }];
+        budgets.extend([(1, 1), (2, 1), (2, 3)].map(|(slots, block)| Budget::Revolve { slots, block }));
+        // What is too little says what is enough.
+        if let Err(Error::BudgetTooSmall { minimum, .. }) = gradient.try_launch(&question, Budget::Bytes(1)) {
+            budgets.extend([minimum, 2 * minimum].map(Budget::Bytes));
+        }
+        for budget in budgets {
+            let found =
+                gradient.launch(&question, budget).unwrap_or_else(|why| panic!("{what}, {budget:?}: {why}"));
+            question
+                .judge_gradient(&trace, false, &found.derivatives)
+                .unwrap_or_else(|why| panic!("{what}: {why}"));
+            let first = expected.get_or_insert_with(|| found.derivatives.clone());
+            assert_eq!(*first, found.derivatives, "{what}, {budget:?}");
+        }
+    }
+}
+
+#[test]
+fn gradients_of_deep_nests_are_right_under_every_budget() {
+    for lengths in LENGTHS {
+        for depth in [5, 6, 8] {
+            check(depth, lengths, Stands::InTheProgram, &[interpreter()]);
+        }
+    }
+    check(6, Lengths::Arguments, Stands::InTheProgram, &[interpreter(), cpu(2)]);
+}
+
+#[test]
+fn gradients_of_deep_nests_in_iterations_are_right() {
+    for lengths in LENGTHS {
+        for depth in [5, 6, 8] {
+            check(depth, lengths, Stands::InIterations, &[interpreter()]);
+        }
+    }
+    check(6, Lengths::Triangles, Stands::InIterations, &[interpreter(), cpu(2)]);
+}
+
+/// The tape of the loops that are recorded is in the plan: the least budget is kept to, and is not much more than what is used.
+#[test]
+fn the_least_budget_of_a_deep_nest_is_what_it_takes() {
+    let device = interpreter();
+    for (depth, lengths) in [(6, Lengths::Arguments), (7, Lengths::Arguments), (6, Lengths::Mixed)] {
+        let (program, inputs) = (nest(depth, lengths, Stands::InTheProgram), inputs(depth, 2_000));
+        let question = Question::new(&program, &inputs, "loss", &["x", "w"]);
+        let gradient = question.gradient(&device, false).unwrap();
+        let Err(Error::BudgetTooSmall { minimum, .. }) = gradient.try_launch(&question, Budget::Bytes(1))
+        else {
+            panic!("one byte is enough for {depth} loops, {lengths:?}")
+        };
+        let expected = gradient.launch(&question, Budget::StoreAll).unwrap();
+        gradient.compiled().release();
+        let meter = device.meter();
+        meter.reset_peak();
+        let before = meter.peak();
+        let found = gradient.launch(&question, Budget::Bytes(minimum)).unwrap();
+        assert_eq!(found.derivatives, expected.derivatives);
+        // The arguments and results are the caller's.
+        let callers = 4 * 8 * 2_000;
+        let used = (meter.peak() - before).saturating_sub(callers);
+        assert!(used <= minimum, "{used} of {minimum} bytes: {depth} loops, {lengths:?}");
+        assert!(used > minimum / 2, "{used} of {minimum} bytes: {depth} loops, {lengths:?}");
+    }
+}
