@@ -1,6 +1,8 @@
-//! Structs taken apart and made of others, several places assigned at once, ranges that begin below zero.
+//! Structs and vectors taken apart and made of others, tuples that are matched, several places assigned at once, ranges that begin below zero.
 
+use ebbtide::ir::Literal;
 use ebbtide::prelude::*;
+use ebbtide_conformance::Input;
 
 use crate::{array, count, differentiates, shaped, values, zero};
 
@@ -133,4 +135,46 @@ fn ranges_begin_below_zero() {
     for of in ["out", "rows"] {
         differentiates(&blurred(), &inputs, of, &["u", "w"]);
     }
+}
+
+#[derive(Clone, Copy, PartialEq, Value)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// Also as plain Rust.
+#[func]
+fn weight(kind: i32, side: Side, x: f64) -> f64 {
+    match (kind, side) {
+        (0, _) => x,
+        (1 | 2, Side::Left) => 2.0 * x,
+        (k, Side::Right) if k > 5 => x.sin(),
+        (k, Side::Right) => (k as f64) * x * x,
+        _ => 0.5,
+    }
+}
+
+#[program]
+fn weighted(kinds: &Array1<i32>, x: &Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        let side = if x[i] < 0.0 { Side::Left } else { Side::Right };
+        let v = Vec3 { x: weight(kinds[i], side, x[i]), z: x[i], y: 1.0 };
+        let Vec3 { x: a, z, .. } = Vec3 { y: x[i] * x[i], ..v };
+        loss[[]] += a + z * Vec2 { x: z, ..Vec2::splat(3.0) }.norm_squared();
+    }
+}
+
+#[test]
+fn tuples_are_matched_and_vectors_are_literals() {
+    let (kinds, x) = ([0, 1, 2, 7, 3, 4], [-0.5, -1.5, 2.0, 0.25, 0.75, -2.0]);
+    let inputs =
+        [Input::Elements(vec![6], kinds.iter().map(|k| Literal::from(*k)).collect()), array(&x), zero()];
+    let expected = kinds.iter().zip(x).fold(0.0, |loss, (kind, x)| {
+        let side = if x < 0.0 { Side::Left } else { Side::Right };
+        loss + (weight(*kind, side, x) + x * (x * x + 9.0))
+    });
+    // The sine of the language is not std's.
+    assert!((values(&weighted(), &inputs, "loss")[0] - expected).abs() < 1e-12);
+    differentiates(&weighted(), &inputs, "loss", &["x"]);
 }

@@ -174,6 +174,18 @@ impl Translator<'_> {
                 return TokenStream::new();
             }
         }
+        if segments.len() > 1
+            && segments.first().is_some_and(|first| first.ident == "std" || first.ident == "core")
+        {
+            let message = match last.ident == "swap" {
+                true => "write `swap(a, b)` for arrays, `(a, b) = (b, a)` for values",
+                false => {
+                    "programs call `#[func]`s and what the prelude has, not functions of `std`: functions of numbers are methods"
+                }
+            };
+            self.errors.at(&call.func, message);
+            return TokenStream::new();
+        }
         if is_constructor(&path.path) {
             return self.constructor(call, path);
         }
