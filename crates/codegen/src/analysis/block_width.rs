@@ -1,7 +1,7 @@
 //! How many threads a block of a segment may have. Input: a segment, and which of its loops run inside their parallel loops;
 //! output: the width.
 
-use ebbtide_ir::{Block, Loop, Program, Stmt};
+use ebbtide_ir::{Block, Loop, Program, Stmt, walk};
 
 use crate::analysis::register_pressure::words;
 use crate::kernel::machine::Width;
@@ -19,7 +19,7 @@ pub(crate) fn block_width(program: &Program, block: &Block, runs_inside: &dyn Fn
             match stmt {
                 Stmt::Loop(l) if runs_inside(l) => inside = true,
                 Stmt::Library(_) => products = true,
-                Stmt::Par(par) => many |= words(program, &par.body) > FEW_WORDS,
+                Stmt::Par(par) => many |= words(program, &par.body) > FEW_WORDS || has_sums(&par.body),
                 other => {
                     outside |= matches!(other, Stmt::Loop(_));
                     work.extend(other.blocks());
@@ -33,6 +33,13 @@ pub(crate) fn block_width(program: &Program, block: &Block, runs_inside: &dyn Fn
         _ if many => Width::Half,
         _ => Width::Full,
     }
+}
+
+/// Are there sums inside iterations? Several of their terms are on their way at a time, each with numbers of its own.
+fn has_sums(body: &Block) -> bool {
+    let mut found = false;
+    walk(body, &mut |stmt| found |= matches!(stmt, Stmt::Loop(l) if !l.sums.is_empty()));
+    found
 }
 
 #[cfg(test)]
@@ -56,6 +63,23 @@ mod tests {
         b.end_par();
         b.end_loop(None);
         b.finish().unwrap()
+    }
+
+    #[test]
+    fn sums_inside_iterations_have_the_registers_of_narrow_blocks() {
+        let text = "program p(a: &Array2<f32>, b: &mut Array1<f32>) {
+    for i in par(0..b.len()) {
+        let mut total = 0.0f32;
+        #[sum(total)]
+        for j in 0..a.dim(1) {
+            total = total + a[[i, j]];
+        }
+        b[i] = total;
+    }
+}
+";
+        let program = ebbtide_ir::parse(text).unwrap();
+        assert_eq!(block_width(&program, &program.body, &|_| false), Width::Half);
     }
 
     #[test]

@@ -13,6 +13,9 @@ use crate::print::operation::c_ty;
 use crate::print::statements::Context;
 use crate::transform::lower::Team;
 
+/// A term of so many statements is soon computed.
+const SHORT: usize = 48;
+
 /// A local to which a loop adds, as C knows it.
 struct Sum {
     name: String,
@@ -80,9 +83,12 @@ impl Emitter<'_> {
             line!(self, "{ty} {lanes} = {start};");
         }
         line!(self, "b8 whole{number} = 0;");
+        // Terms that are soon computed wait for what they load: more of them are on their way at a time.
+        let branches = l.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_) | Stmt::If { .. }));
+        let at_once = if branches || l.body.len() > SHORT { 4 } else { 8 };
         line!(
             self,
-            "EB_AT_ONCE(4) for (i64 {v} = first{number} + lane; {v} < last{number}; {v} += {LANES}) {{"
+            "EB_AT_ONCE({at_once}) for (i64 {v} = first{number} + lane; {v} < last{number}; {v} += {LANES}) {{"
         );
         self.term(Context { exit, team: Team::Alone, ..cx }, l, sums);
         for Sum { lanes, name, .. } in sums {

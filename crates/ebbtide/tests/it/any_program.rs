@@ -179,6 +179,57 @@ fn c52_arrays_that_look_alike_may_differ_in_shape() {
     }
 }
 
+/// The rows of `u` and `v` are named alike, and `v` may be larger in either direction all the same.
+#[program]
+fn trajectories_look_alike(u: &mut Array2<f64>, v: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    let (steps, n) = (u.dim(0) - 1, u.dim(1));
+    for t in 0..steps {
+        for i in par(0..n) {
+            u[[t + 1, i]] = 0.5 * u[[t, (i + 1) % n]] + v[[t, i]] * u[[t, i]];
+            v[[t + 1, i]] = 0.25 * v[[t, (i + n - 1) % n]] * u[[t, i]];
+        }
+    }
+    for (k, i) in par(0..v.dim(0), 0..v.dim(1)) {
+        loss[[]] += v[[k, i]] * v[[k, i]];
+    }
+}
+
+#[test]
+fn c52_trajectories_that_look_alike_may_differ_in_shape() {
+    let numbers = |n: usize, from: f64| -> Vec<f64> { (0..n).map(|i| from + 0.0625 * i as f64).collect() };
+    for device in devices() {
+        let plain = trajectories_look_alike().compile(&device).unwrap();
+        let loss_of = |u: &[f64], v: &[f64], shapes: [[usize; 2]; 2]| {
+            let mut u = device.array_with_shape(shapes[0], u).unwrap();
+            let mut v = device.array_with_shape(shapes[1], v).unwrap();
+            let mut loss = device.zeros([]).unwrap();
+            let _done = plain.launch((&mut u, &mut v, &mut loss)).unwrap();
+            loss.value()
+        };
+        let g = trajectories_look_alike().grad(trajectories_look_alike::loss);
+        let g = g.wrt(trajectories_look_alike::u).wrt(trajectories_look_alike::v).compile(&device).unwrap();
+        for shapes in [[[3, 4], [3, 4]], [[3, 4], [5, 6]], [[3, 4], [3, 5]], [[4, 3], [4, 3]]] {
+            let values = shapes.map(|[rows, columns]| numbers(rows * columns, 0.25));
+            let mut u = device.array_with_shape(shapes[0], &values[0]).unwrap();
+            let mut v = device.array_with_shape(shapes[1], &values[1]).unwrap();
+            let mut loss = device.zeros([]).unwrap();
+            let out = g.launch((&mut u, &mut v, &mut loss)).unwrap();
+            let found = [out.get(trajectories_look_alike::u), out.get(trajectories_look_alike::v)];
+            for (array, slopes) in found.into_iter().enumerate() {
+                for (k, slope) in slopes.unwrap().to_vec().into_iter().enumerate() {
+                    let moved = |by: f64| {
+                        let mut values = values.clone();
+                        values[array][k] += by;
+                        loss_of(&values[0], &values[1], shapes)
+                    };
+                    let expected = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+                    assert!((slope - expected).abs() < 1e-8, "{shapes:?}, {k}: {slope} is not {expected}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn c52_a_swap_that_does_not_run_proves_nothing_about_shapes() {
     for device in devices() {

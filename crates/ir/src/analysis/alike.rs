@@ -3,7 +3,7 @@
 //! `let n = h.dim(0)` bounds the loops over `h`, `u` and `v`, and only their launch knows that all three have that shape. A gradient
 //! is made for arrays that are alike, and once more where a launch finds that they are not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::affine::is_zero;
 use crate::syntax::*;
@@ -11,9 +11,11 @@ use crate::syntax::*;
 /// An extent of an array.
 type Extent = (ArrayId, usize);
 
-/// Pairs of parameters that look alike: a loop over the extents of the one goes through the elements of the other, and never beyond.
+/// Pairs of parameters that look alike: a loop over the extents of the one goes through the elements of the other, and never beyond. Of
+/// trajectories, it goes through rows that both name alike (`u[[t + 1, i]]`, `v[[t + 1, i]]`).
 pub fn alike_shapes(program: &Program) -> Vec<(ArrayId, ArrayId)> {
-    let mut found = Found { program, through: BTreeSet::new(), beyond: BTreeSet::new() };
+    let mut found =
+        Found { program, through: BTreeSet::new(), beyond: BTreeSet::new(), rows: BTreeMap::new() };
     walk_program_level(&program.body, &mut |stmt| {
         if let Stmt::Par(par) = stmt {
             found.see(par);
@@ -31,6 +33,8 @@ struct Found<'p> {
     through: BTreeSet<(Extent, Extent)>,
     /// They go beyond it, so that it must be larger.
     beyond: BTreeSet<(Extent, Extent)>,
+    /// By extent, and by a value that no such loop changes: the farthest from it that loops read or write.
+    rows: BTreeMap<Extent, BTreeMap<ValueId, i64>>,
 }
 
 impl Found<'_> {
@@ -38,8 +42,17 @@ impl Found<'_> {
         let rank = self.program.array(a).rank;
         rank > 0
             && rank == self.program.array(b).rank
-            && (0..rank).all(|d| self.through.contains(&((b, d), (a, d))))
+            && (0..rank).any(|d| self.through.contains(&((b, d), (a, d))))
+            && (0..rank)
+                .all(|d| self.through.contains(&((b, d), (a, d))) || self.have_the_same_rows((a, d), (b, d)))
             && (0..rank).all(|d| !self.beyond.contains(&((b, d), (a, d))))
+    }
+
+    /// Do loops go equally far in both from each value that they count from in both?
+    fn have_the_same_rows(&self, a: Extent, b: Extent) -> bool {
+        let (Some(a), Some(b)) = (self.rows.get(&a), self.rows.get(&b)) else { return false };
+        let mut common = a.iter().filter_map(|(base, far)| Some((far, b.get(base)?))).peekable();
+        common.peek().is_some() && common.all(|(a, b)| a == b)
     }
 
     fn see(&mut self, par: &Par) {
@@ -55,6 +68,12 @@ impl Found<'_> {
         });
         for (array, index) in accesses {
             for (d, at) in index.as_slice().iter().enumerate() {
+                let (base, far) = self.base(*at);
+                if par.ranges.iter().all(|range| range.var != base) {
+                    let rows = self.rows.entry((array, d)).or_default();
+                    let farthest = rows.entry(base).or_insert(far);
+                    *farthest = far.max(*farthest);
+                }
                 for range in par.ranges.iter().filter(|range| is_zero(self.program, range.from)) {
                     let Some(extent) = self.extent(range.to) else { continue };
                     match self.step(*at, range.var) {
@@ -69,12 +88,18 @@ impl Found<'_> {
 
     /// How far an index is from a variable.
     fn step(&self, index: ValueId, var: ValueId) -> Option<i64> {
+        let (base, far) = self.base(index);
+        (base == var).then_some(far)
+    }
+
+    /// The value that an index counts from, and how far it is from there.
+    fn base(&self, index: ValueId) -> (ValueId, i64) {
         let number = |v: ValueId| self.program.literal(v).and_then(Literal::to_i64);
-        match *self.program.op(index) {
-            _ if index == var => Some(0),
-            Op::Binary(Binary::Add, a, b) if a == var => number(b),
-            Op::Binary(Binary::Add, a, b) if b == var => number(a),
-            _ => None,
+        let Op::Binary(Binary::Add, a, b) = *self.program.op(index) else { return (index, 0) };
+        match (number(a), number(b)) {
+            (None, Some(far)) => (a, far),
+            (Some(far), None) => (b, far),
+            _ => (index, 0),
         }
     }
 
@@ -114,6 +139,27 @@ mod tests {
             }
         }";
         assert_eq!(pairs(text), [("h".to_string(), "u".to_string())]);
+    }
+
+    #[test]
+    fn trajectories_that_loops_fill_row_by_row_look_alike() {
+        let text = |more: &str| {
+            format!(
+                "program p(u: &mut Array2<f64>, v: &mut Array2<f64>, seen: &Array2<f64>) {{
+            let steps = u.dim(0) - 1;
+            let n = u.dim(1);
+            for t in 0..steps {{
+                for i in par(0..n) {{
+                    u[[t + 1, i]] = u[[t, i]] * v[[t, i]];
+                    v[[t + 1, i]] = v[[t, i]] + seen[[t, i]]{more};
+                }}
+            }}
+        }}"
+            )
+        };
+        assert_eq!(pairs(&text("")), [("u".to_string(), "v".to_string())]);
+        // What is seen has a row less, or a column more.
+        assert_eq!(pairs(&text(" + v[[t, i + 1]]")), []);
     }
 
     #[test]
