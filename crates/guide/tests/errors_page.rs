@@ -184,7 +184,8 @@ fn rustc_errors() {
         include_str!("../../ebbtide/tests/ui/newcomers_calls.stderr"),
         include_str!("../../ebbtide/tests/ui/newcomers_derivatives.stderr"),
         include_str!("../../ebbtide/tests/ui/newcomers_library.stderr"),
-        include_str!("../../ebbtide/tests/ui/newcomers_prelude.stderr")
+        include_str!("../../ebbtide/tests/ui/newcomers_prelude.stderr"),
+        include_str!("../../ebbtide/tests/ui/newcomers_without_imports.stderr")
     );
     let quoted: Vec<&str> = PAGE.lines().filter(|line| line.starts_with("error")).collect();
     assert!(quoted.len() >= 5, "{quoted:?}");

@@ -41,6 +41,6 @@ pub use small::{
     norm_squared, normalize, outer, repeated, solve, trace, transpose, tuple,
 };
 pub use variables::{
-    ascribe, change, constant, drawn, fresh, lit, local, named, numbered_local, of_type_of, read, scalar,
-    set, zero,
+    ascribe, change, constant, drawn, fresh, lit, local, named, negative, numbered_local, of_type_of, read,
+    scalar, set, zero,
 };

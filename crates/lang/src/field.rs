@@ -19,6 +19,10 @@ use crate::value::Expr;
             programs need not see is marked `#[arrays(skip)]`"
 )]
 pub trait Field: 'static {
+    /// That it is part of the language: see [`Known`](crate::Known).
+    #[doc(hidden)]
+    const IS_KNOWN: bool = true;
+
     /// What stands for it while a program is being built.
     type Handle<B: Borrow>: Handle;
 

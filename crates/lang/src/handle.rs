@@ -142,9 +142,14 @@ impl<T: Value> Handle for Local<T> {
 /// What a `#[func]` can take by `&mut`: variables, whose handle is the variable itself, arrays and structs of arrays.
 #[diagnostic::on_unimplemented(
     message = "a `#[func]` cannot take a `{Self}` by `&mut`",
-    label = "not a value, an array nor a struct of arrays"
+    label = "not a value, an array nor a struct of arrays",
+    note = "a struct of values has `#[derive(Clone, Copy, Value)]`, a struct of arrays `#[derive(Arrays)]`"
 )]
 pub trait Lent {
+    /// That it is part of the language: see [`Known`](crate::Known).
+    #[doc(hidden)]
+    const IS_KNOWN: bool = true;
+
     /// What stands for it in the function.
     type Handle: Handle;
 }

@@ -55,7 +55,7 @@ pub use handle::{
 };
 pub use host_arrays::Host;
 pub use named::{Loss, Named};
-pub use parameter::{ByLoan, ByValue, Given, How, Passed};
+pub use parameter::{ByLoan, ByValue, Given, How, Known, Passed};
 #[doc(hidden)]
 pub use program::counted as __counted;
 pub use program::{

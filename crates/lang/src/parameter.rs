@@ -46,6 +46,19 @@ impl<T: Lent> How<T> for ByLoan {
     type Handle = T::Handle;
 }
 
+/// A type, where it is known that it is part of the language.
+///
+/// Expanded code writes `<Body as Known<{ <Body as Value>::IS_KNOWN }>>::This` for a type of the user's. If the type lacks the
+/// trait, the constant is an error, reported once, and rustc takes the whole for a type about which nothing more is said.
+pub trait Known<const KNOWN: bool> {
+    /// The type itself.
+    type This;
+}
+
+impl<T> Known<true> for T {
+    type This = T;
+}
+
 /// What can be passed for a parameter of type `T`, as `W` says.
 ///
 /// The handle is erased: the signature of an expansion that named its type would repeat every complaint about it.

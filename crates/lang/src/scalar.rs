@@ -98,7 +98,11 @@ pub trait Element: Item<Scalar = Self> + Scalar + ebbtide_runtime::Element {}
             store indices as `i32` or `i64` and cast them where they index: `u[idx[i] as usize]`; of a struct make one array \
             for each field"
 )]
-pub trait Item: Value + ebbtide_runtime::Item {}
+pub trait Item: Value + ebbtide_runtime::Item {
+    /// That it is part of the language: see [`Known`](crate::Known).
+    #[doc(hidden)]
+    const IS_KNOWN: bool = true;
+}
 
 macro_rules! items {
     ($($t:ty)*) => { $(impl Item for $t {})* };

@@ -40,6 +40,10 @@ pub use vectors::{Vec2, Vec3, Vec4};
             `Array1<f64>` are passed by `&` or `&mut`"
 )]
 pub trait Value: Copy + Send + Sync + 'static {
+    /// That it is part of the language: see [`Known`](crate::Known).
+    #[doc(hidden)]
+    const IS_KNOWN: bool = true;
+
     /// What stands for a parameter of this type: [`Expr<Self>`](Expr).
     type Given: Handle;
     /// Its parts as values.

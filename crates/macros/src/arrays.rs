@@ -1,12 +1,16 @@
 //! `#[derive(Arrays)]`.
 
+mod handle;
+
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Field, Fields, GenericParam, Type, parse_quote};
+use syn::{Attribute, Data, DeriveInput, Field, Fields, GenericParam, Type};
 
 use crate::errors::Errors;
+use crate::value::as_derivative;
+use handle::Handles;
 
 /// Expands the derive.
 pub fn derive(item: TokenStream) -> TokenStream {
@@ -129,173 +133,29 @@ impl Leaves {
 
 fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStream {
     let name = &input.ident;
-    let handle = format_ident!("{name}Handle");
-    let doc = format!("What stands for a `{name}` while a program is being built.");
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
-
-    // The handle has the struct's own parameters and one more: how it is borrowed.
-    let mut borrowed = input.generics.clone();
-    borrowed.params.push(parse_quote!(__B: ::ebbtide::__lang::Borrow));
-    let (handle_impl, handle_ty, _) = borrowed.split_for_impl();
-    let arguments: Vec<TokenStream> = input
-        .generics
-        .params
-        .iter()
-        .map(|param| match param {
-            GenericParam::Type(t) => {
-                let ident = &t.ident;
-                quote!(#ident,)
-            }
-            GenericParam::Const(c) => {
-                let ident = &c.ident;
-                quote!(#ident,)
-            }
-            _ => TokenStream::new(),
-        })
-        .collect();
-    let handle_of = |borrow: TokenStream| quote!(#handle<#(#arguments)* #borrow>);
-    let (of_b, of_ref, of_mut) = (
-        handle_of(quote!(__B)),
-        handle_of(quote!(::ebbtide::__lang::ByRef)),
-        handle_of(quote!(::ebbtide::__lang::ByMut)),
-    );
-    let written = [quote!(::ebbtide::__lang::ByMut), quote!(::ebbtide::__lang::ByLoan)];
     let type_params: Vec<_> = input.generics.type_params().map(|t| &t.ident).collect();
-
-    let idents: Vec<&Ident> = fields.iter().map(|(_, ident)| *ident).collect();
     let parts: Vec<Part> = fields.iter().map(|(field, ident)| Part::of(field, ident, &type_params)).collect();
-    let names_of = format_ident!("{name}Names");
-    let names_doc = format!("The names of the members of a `{name}`.");
-    let name_fields = fields.iter().map(|(field, ident)| {
-        let (vis, ty) = (&field.vis, &field.ty);
-        quote!(#vis #ident: ::ebbtide::__lang::Name<#ty>)
-    });
-    let member_names = fields.iter().map(|(_, ident)| {
-        let text = ident.unraw().to_string();
-        quote!(#ident: ::ebbtide::__lang::name_of_member(name, #text))
-    });
-    let (paths, sets) = (parts.iter().map(|p| &p.paths), parts.iter().map(|p| &p.set));
-    let leaves = leaves_of(input, &parts);
-    let (handle_fields, declares, reads, writes) = (
-        parts.iter().map(|p| &p.field),
-        parts.iter().map(|p| &p.declare),
-        parts.iter().map(|p| &p.read),
-        parts.iter().map(|p| &p.write),
-    );
+    let handles = Handles::of(input, fields, &parts);
+    let (handle, names) = (handles.handle(), handles.names());
+    let (as_argument, as_field) = (handles.as_argument(), handles.as_field());
+    let (leaves, as_derivative) = (leaves_of(input, &parts), as_derivative(input));
     quote! {
         const _: () = {
-            #[doc = #doc]
-            pub struct #handle #borrowed #where_clause {
-                #(#handle_fields,)*
-                #[doc(hidden)]
-                __types: ::core::marker::PhantomData<(#(#type_params,)* __B,)>,
-            }
-
-            #[doc = #names_doc]
-            pub struct #names_of #impl_generics #where_clause {
-                #(#name_fields,)*
-                #[doc(hidden)]
-                __types: ::core::marker::PhantomData<fn() -> (#(#type_params,)*)>,
-            }
-
-            #[automatically_derived]
-            impl #handle_impl ::core::clone::Clone for #handle #handle_ty #where_clause {
-                fn clone(&self) -> Self { *self }
-            }
-
-            #[automatically_derived]
-            impl #handle_impl ::core::marker::Copy for #handle #handle_ty #where_clause {}
-
-            #[automatically_derived]
-            impl #handle_impl ::ebbtide::__lang::Handle for #handle #handle_ty #where_clause {
-                fn bound(&self, visit: &mut dyn ::core::ops::FnMut(::ebbtide::__lang::Behind)) {
-                    #(::ebbtide::__lang::Handle::bound(&self.#idents, visit);)*
-                }
-            }
-
-            #[automatically_derived]
-            impl #handle_impl ::ebbtide::__lang::Argument<#of_ref> for #of_b #where_clause {
-                fn pass(&self, cx: &::ebbtide::__lang::Cx) -> #of_ref {
-                    #handle {
-                        #(#idents: ::ebbtide::__lang::Argument::pass(&self.#idents, cx),)*
-                        __types: ::core::marker::PhantomData,
-                    }
-                }
-            }
-
-            #[automatically_derived]
-            impl #impl_generics ::ebbtide::__lang::Argument<#of_mut> for #of_mut #where_clause {
-                fn pass(&self, _: &::ebbtide::__lang::Cx) -> #of_mut { *self }
-            }
-
-            #[automatically_derived]
-            impl #handle_impl ::ebbtide::__lang::Passed<#name #ty_generics, ::ebbtide::__lang::ByRef> for #of_b #where_clause {
-                fn handle(&self, cx: &::ebbtide::__lang::Cx) -> ::std::boxed::Box<dyn ::core::any::Any> {
-                    ::std::boxed::Box::new(::ebbtide::__lang::Argument::<#of_ref>::pass(self, cx))
-                }
-            }
-
-            #(#[automatically_derived]
-            impl #impl_generics ::ebbtide::__lang::Passed<#name #ty_generics, #written> for #of_mut #where_clause {
-                fn handle(&self, _: &::ebbtide::__lang::Cx) -> ::std::boxed::Box<dyn ::core::any::Any> {
-                    ::std::boxed::Box::new(*self)
-                }
-            })*
-
-            #[automatically_derived]
-            impl #impl_generics ::ebbtide::__lang::Field for #name #ty_generics #where_clause {
-                type Handle<__B: ::ebbtide::__lang::Borrow> = #of_b;
-                type Names = #names_of #ty_generics;
-
-                fn names(name: &'static ::core::primitive::str) -> Self::Names {
-                    #names_of { #(#member_names,)* __types: ::core::marker::PhantomData }
-                }
-
-                fn paths(name: &::core::primitive::str, paths: &mut ::std::vec::Vec<::std::string::String>) {
-                    #(#paths)*
-                }
-
-                #[allow(unused_variables)]
-                fn set_scalars(
-                    &mut self,
-                    values: &mut dyn ::core::iter::Iterator<Item = ::ebbtide::__lang::Literal>,
-                ) {
-                    #(#sets)*
-                }
-
-                fn declare<__B: ::ebbtide::__lang::Borrow>(
-                    cx: &::ebbtide::__lang::Cx,
-                    name: &::core::primitive::str,
-                ) -> #of_b {
-                    #handle {
-                        #(#idents: #declares,)*
-                        __types: ::core::marker::PhantomData,
-                    }
-                }
-
-                fn read_args<'__a>(&'__a self, args: &mut ::std::vec::Vec<::ebbtide::__lang::Arg<'__a>>) {
-                    #(#reads)*
-                }
-
-                fn write_args<'__a>(&'__a mut self, args: &mut ::std::vec::Vec<::ebbtide::__lang::Arg<'__a>>) {
-                    #(#writes)*
-                }
-            }
-
+            #handle
+            #names
+            #as_argument
+            #as_field
             #leaves
+            #as_derivative
 
             #[automatically_derived]
             impl #impl_generics ::ebbtide::__lang::Arrays for #name #ty_generics #where_clause {}
-
-            #[automatically_derived]
-            impl #impl_generics ::ebbtide::__lang::Lent for #name #ty_generics #where_clause {
-                type Handle = #of_mut;
-            }
         };
     }
 }
 
-/// The float leaves of the struct, and derivatives with respect to it.
+/// The float leaves of the struct.
 fn leaves_of(input: &DeriveInput, parts: &[Part]) -> TokenStream {
     let name = &input.ident;
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
@@ -343,22 +203,6 @@ fn leaves_of(input: &DeriveInput, parts: &[Part]) -> TokenStream {
                 leaves: &mut ::std::vec::Vec<(::std::string::String, ::ebbtide::__lang::FloatsMut<'__a>)>,
             ) {
                 #(#adds_mut)*
-            }
-        }
-
-        #[automatically_derived]
-        impl #impl_generics ::ebbtide::__lang::Differentiable for #name #ty_generics #where_clause {
-            type Derivative<'__a> = #name #ty_generics;
-
-            fn want(name: &::core::primitive::str, wanted: &mut ::ebbtide::__lang::struct_leaves::Wanted) {
-                <Self as ::ebbtide::__lang::Leaves>::want(name, wanted);
-            }
-
-            fn derivative(
-                from: &::ebbtide::__lang::Gradients,
-                name: &::core::primitive::str,
-            ) -> ::ebbtide::__lang::Result<Self> {
-                <Self as ::ebbtide::__lang::Leaves>::of_gradients(name, from)
             }
         }
     }

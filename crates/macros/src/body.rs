@@ -20,7 +20,7 @@ use crate::jumps;
 use crate::signature::array_rank;
 
 pub(crate) use assignments::compound;
-pub(crate) use calls::{advice, is_constructor, is_item};
+pub(crate) use calls::{ITEMS, advice, is_constructor, is_item};
 pub(crate) use loops::closing_break;
 
 /// Where a statement stands.
@@ -174,28 +174,60 @@ impl<'a> Translator<'a> {
         quote!(#assert;)
     }
 
-    /// `let (a, mut b) = value;`, in `depth` other tuples.
-    fn tuple_pattern(&mut self, tuple: &syn::PatTuple, value: TokenStream, depth: usize) -> TokenStream {
-        let held = self.hidden(&format!("tuple{depth}"));
-        let mut lets = TokenStream::new();
-        for (k, pat) in tuple.elems.iter().enumerate() {
-            let k = syn::Index::from(k);
-            let part = quote_spanned!(pat.span()=> #held.#k);
-            match pat {
-                Pat::Wild(_) => {}
-                Pat::Tuple(inner) => {
-                    lets.extend(self.tuple_pattern(inner, part, depth + 1));
+    /// `let (a, mut b) = value;`, `let Body { pos, mass: m, .. } = value;`, in `depth` other patterns.
+    fn pattern(&mut self, pat: &Pat, value: TokenStream, depth: usize) -> TokenStream {
+        let held = self.hidden(&format!("parts{depth}"));
+        let mut lets = quote!(let #held = #value;);
+        match pat {
+            Pat::Wild(_) => {}
+            Pat::Paren(paren) => return self.pattern(&paren.pat, value, depth),
+            Pat::Tuple(tuple) => {
+                for (k, pat) in tuple.elems.iter().enumerate() {
+                    let k = syn::Index::from(k);
+                    let part = quote_spanned!(pat.span()=> #held.#k);
+                    lets.extend(self.pattern(pat, part, depth + 1));
                 }
-                Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
-                    let (ident, name) = (&pat.ident, pat.ident.unraw().to_string());
-                    let function = if pat.mutability.is_some() { "local" } else { "named" };
-                    let value = self.emit(ident.span(), function, &[quote!(#name), part]);
-                    lets.extend(quote!(let #ident = #value;));
-                }
-                pat => self.errors.at(pat, "a pattern is made of names, `_` and tuples"),
             }
+            Pat::Struct(fields) => {
+                lets.extend(self.check_fields(fields, &held));
+                for field in &fields.fields {
+                    let member = &field.member;
+                    let part = quote_spanned!(field.span()=> #held.#member);
+                    lets.extend(self.pattern(&field.pat, part, depth + 1));
+                }
+            }
+            Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
+                let (ident, name) = (&pat.ident, pat.ident.unraw().to_string());
+                let function = if pat.mutability.is_some() { "local" } else { "named" };
+                let value = self.emit(ident.span(), function, &[quote!(#name), value]);
+                return quote!(let #ident = #value;);
+            }
+            pat => self.errors.at(pat, "a pattern is made of names, `_`, tuples and structs"),
         }
-        quote!(let #held = #value; #lets)
+        lets
+    }
+
+    /// rustc checks the type, and that no field is left out, on a value that is never made.
+    fn check_fields(&self, pattern: &syn::PatStruct, held: &Ident) -> TokenStream {
+        let path = &pattern.path;
+        let members = pattern.fields.iter().map(|field| {
+            let member = &field.member;
+            quote_spanned!(field.span()=> #member: _)
+        });
+        let fields = match &pattern.rest {
+            Some(rest) => quote!(#rest),
+            None => quote!(#(#members),*),
+        };
+        // The user's own braces: rustc shows there what is missing.
+        let mut fields = proc_macro2::Group::new(proc_macro2::Delimiter::Brace, fields);
+        fields.set_span(pattern.brace_token.span.join());
+        let given = self.hidden("given");
+        quote_spanned! {path.span()=>
+            #[allow(clippy::all)]
+            let _ = |#given| {
+                let #path #fields = ::ebbtide::__lang::emit::of_type_of(#given, &#held);
+            };
+        }
     }
 
     /// `let` in all its forms.
@@ -212,8 +244,8 @@ impl<'a> Translator<'a> {
         if let Some((token, _)) = &init.diverge {
             self.errors.at(token, "there is no `let … else`: write `if`");
         }
-        if let Pat::Tuple(tuple) = pat {
-            if let Some(temporaries) = self.temporaries(tuple, &init.expr) {
+        if let Pat::Tuple(_) | Pat::Struct(_) = pat {
+            if let Some(temporaries) = self.temporaries(pat, &init.expr) {
                 return temporaries;
             }
             let mut value = self.expr(&init.expr);
@@ -221,7 +253,7 @@ impl<'a> Translator<'a> {
                 let span = init.expr.span();
                 value = quote_spanned!(span=> ::ebbtide::__lang::emit::ascribe::<#ty, _>(#value));
             }
-            return self.tuple_pattern(tuple, value, 0);
+            return self.pattern(pat, value, 0);
         }
         let (ident, mutable) = match pat {
             Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
@@ -229,7 +261,8 @@ impl<'a> Translator<'a> {
             }
             Pat::Wild(wild) => (Ident::new("_unused", wild.underscore_token.span), false),
             pat => {
-                self.errors.at(pat, "`let` takes a name or a tuple of names");
+                self.errors
+                    .at(pat, "`let` takes a name, a tuple of names, or a struct with names for its fields");
                 return TokenStream::new();
             }
         };
@@ -248,8 +281,8 @@ impl<'a> Translator<'a> {
     }
 
     /// `let (mut a, mut b) = (Array1::<f64>::zeros([n]), Array1::<f64>::zeros([n]));` is two of them.
-    fn temporaries(&mut self, tuple: &syn::PatTuple, value: &Expr) -> Option<TokenStream> {
-        let Expr::Tuple(values) = value else { return None };
+    fn temporaries(&mut self, pat: &Pat, value: &Expr) -> Option<TokenStream> {
+        let (Pat::Tuple(tuple), Expr::Tuple(values)) = (pat, value) else { return None };
         if tuple.elems.len() != values.elems.len() || !values.elems.iter().all(|value| zeros(value).is_some())
         {
             return None;

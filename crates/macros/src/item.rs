@@ -2,6 +2,7 @@
 
 mod expansion;
 mod generics;
+mod placement;
 mod rules;
 mod source;
 
@@ -16,9 +17,10 @@ use rules::Rules;
 use crate::body::Translator;
 use crate::errors::Errors;
 use crate::jumps::Jumps;
+use crate::known::Known;
 use crate::signature::{self, Param, Passing};
+use crate::types;
 use crate::yields::{self, Yields};
-use crate::{types, unparsed};
 
 /// What a function is to become.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,52 +42,32 @@ impl Kind {
             Kind::Operation => "`#[operation]`",
         }
     }
+
+    /// The name of the attribute.
+    fn attribute(self) -> &'static str {
+        match self {
+            Kind::Program => "program",
+            Kind::Func => "func",
+            Kind::Operation => "operation",
+        }
+    }
 }
 
 /// Expands the attribute on a function.
 pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
-    let mut function: ItemFn = match syn::parse2(item.clone()) {
+    let mut function = match placement::function(kind, item, &mut errors) {
         Ok(function) => function,
-        Err(error) => {
-            let error = match syn::parse2::<syn::Item>(item.clone()) {
-                Ok(other) => syn::Error::new_spanned(other, format!("a {} is a function", kind.noun())),
-                Err(_) => unparsed::advice(&item, error),
-            };
-            match unparsed::without_body(&item) {
-                Some(function) => {
-                    errors.add(error);
-                    function
-                }
-                None => {
-                    let error = error.into_compile_error();
-                    return quote!(#error #item);
-                }
-            }
-        }
+        Err(instead) => return instead,
     };
-    if let Some(receiver) = function.sig.receiver() {
-        let ItemFn { vis, sig, .. } = &function;
-        let name = &sig.ident;
-        let message = match kind {
-            Kind::Program => format!(
-                "write `#[programs]` before the `impl` block, or a function outside it, `fn {name}(w: &mut World)`, and call \
-                 that with the struct"
-            ),
-            _ => format!(
-                "a {} stands outside `impl` blocks: write a function `fn {name}(w: &mut World)`, and call it with the struct",
-                kind.noun()
-            ),
-        };
-        let error = syn::Error::new_spanned(receiver, message).into_compile_error();
-        return quote!(#error #[allow(dead_code, unused_variables)] #vis #sig { ::core::unreachable!() });
-    }
     let rules = Rules::parse(kind, attr, &mut errors);
     types::type_parameters(kind, &mut function.sig.generics, &mut errors);
     if kind == Kind::Func {
         signature::name_patterns(&mut function);
     }
-    let params = signature::params(kind, &function, &mut errors);
+    let mut params = signature::params(kind, &function, &mut errors);
+    let known = Known::of(kind, &function, &params);
+    params.iter_mut().for_each(|param| param.known = known.in_type(&param.ty));
     for name in &rules.saved {
         let written = |p: &Param| p.ident == *name && p.passing == Passing::Mut;
         if !params.iter().any(written) {
@@ -99,7 +81,7 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
             // A body that does not parse is empty here, and has its error already.
             let block = match errors.any() && function.block.stmts.is_empty() {
                 true => *function.block.clone(),
-                false => Jumps::new(kind, has_value, &mut errors).body(&function.block),
+                false => Jumps::new(kind, has_value, &mut errors).body(&known.in_block(&function.block)),
             };
             let lent = params.iter().filter(|p| kind == Kind::Func && p.passing == Passing::Mut);
             let lent = lent.map(Param::name).collect();
@@ -125,6 +107,7 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
         params: &arguments,
         takes_programs: !programs.is_empty(),
         rules: &rules,
+        known: &known,
     };
     // With an error the item is still there, with an empty body, so that the rest is type-checked.
     let items = match errors.any() {
@@ -144,6 +127,7 @@ struct Item<'a> {
     params: &'a [&'a Param],
     takes_programs: bool,
     rules: &'a Rules,
+    known: &'a Known,
 }
 
 /// The name of the context in expanded code, which no name of the user's can meet.
@@ -179,7 +163,10 @@ impl Item<'_> {
             }
             Kind::Func => (quote!(#[doc(hidden)]), TokenStream::new(), plain_function),
         };
+        let aliases = self.known.aliases();
         quote! {
+            #aliases
+
             #docs
             #[allow(non_camel_case_types, dead_code)]
             #vis enum #name #with_defaults #where_of_type { #never }

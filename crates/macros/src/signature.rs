@@ -30,8 +30,10 @@ pub enum Passing {
 pub struct Param {
     pub ident: Ident,
     pub passing: Passing,
-    /// The type behind the reference.
+    /// The type behind the reference, as it was written.
     pub ty: Type,
+    /// The same in expanded code.
+    pub known: Type,
 }
 
 impl Param {
@@ -49,7 +51,7 @@ impl Param {
 
     /// The type, at the place of its first word.
     pub fn type_at_one_place(&self) -> TokenStream {
-        at_one_place(&self.ty, self.ty.span())
+        at_one_place(&self.known, self.ty.span())
     }
 
     /// How it is passed to an expansion.
@@ -77,7 +79,7 @@ impl Param {
 
     /// What is asked of the type of an argument for the parameter.
     pub fn argument_bound(&self, kind: Kind) -> TokenStream {
-        let ty = &self.ty;
+        let ty = &self.known;
         match self.passing {
             // The function that gives a program stands for it.
             Passing::Program => {
@@ -92,7 +94,7 @@ impl Param {
 
     /// The type of an argument for the parameter that is on its way to it.
     pub fn given(&self, kind: Kind) -> TokenStream {
-        let (ty, how) = (&self.ty, self.how(kind));
+        let (ty, how) = (&self.known, self.how(kind));
         quote_spanned!(ty.span()=> ::ebbtide::__lang::Given<#ty, #how>)
     }
 
@@ -342,9 +344,9 @@ fn param(kind: Kind, input: &FnArg, errors: &mut Errors) -> Option<Param> {
     };
     if passing == Passing::Value && names_an_array(&ty) {
         errors.at(&ty, "arrays are passed by reference: write `&` before it, or `&mut` if it is written");
-        return Some(Param { ident, passing: Passing::Ref, ty });
+        return Some(Param { ident, passing: Passing::Ref, known: ty.clone(), ty });
     }
-    Some(Param { ident, passing, ty })
+    Some(Param { ident, passing, known: ty.clone(), ty })
 }
 
 fn names_an_array(ty: &Type) -> bool {

@@ -44,7 +44,7 @@ const BOUNDS_OF_STD: &[&str] = &[
 const OTHER_NUMBERS: &[&str] = &["i8", "i16", "i128", "u8", "u16", "u64", "u128", "isize"];
 
 /// Scalars of the language.
-const SCALARS: &[&str] = &["f32", "f64", "i32", "i64", "u32", "bool", "usize"];
+pub const SCALARS: &[&str] = &["f32", "f64", "i32", "i64", "u32", "bool", "usize"];
 
 /// Refuses type parameters of which nothing is known that a program needs, and gives them `Float`.
 pub fn type_parameters(kind: Kind, generics: &mut Generics, errors: &mut Errors) {
@@ -183,4 +183,13 @@ pub fn at_one_place(tokens: impl ToTokens, span: Span) -> TokenStream {
         tree
     };
     tokens.to_token_stream().into_iter().map(respan).collect()
+}
+
+/// Is one of the names among the tokens?
+pub fn mentions(tokens: TokenStream, names: &[Ident]) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => names.contains(&ident),
+        TokenTree::Group(group) => mentions(group.stream(), names),
+        _ => false,
+    })
 }

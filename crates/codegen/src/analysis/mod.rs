@@ -15,6 +15,7 @@ pub(crate) mod grid_form;
 pub(crate) mod interchange;
 pub(crate) mod interior;
 pub(crate) mod kept_terms;
+pub(crate) mod lane_order;
 pub(crate) mod loop_invariants;
 pub(crate) mod names;
 pub(crate) mod narrow_index;

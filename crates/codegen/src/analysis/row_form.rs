@@ -8,6 +8,7 @@ use ebbtide_ir::{Facts, Literal, Par, Program, Type, ValueId};
 
 use crate::analysis::flat_rows::flat_rows;
 use crate::analysis::interior::{Decide, Interior, interior};
+use crate::analysis::lane_order::in_lane_order;
 use crate::analysis::names::{reductions, scatters, sharing};
 use crate::analysis::varying::vector_element;
 use crate::analysis::vector_costs::VectorCosts;
@@ -101,14 +102,15 @@ fn vector_form(
     let element = vector_element(program, &interior.varying, par)
         .filter(|e| sums.iter().all(|(_, s)| program.array(s.array).ty == *e))
         .ok_or(NoVectors::Types)?;
-    if !keeps_order(&sharing(facts, par), par) {
+    let by_lanes = in_lane_order((program, facts), par, interior);
+    if !keeps_order(&sharing(facts, par), par, &by_lanes) {
         return Err(NoVectors::Order);
     }
-    if let Some(why) = refusal((program, facts), par, interior, (element, Vectors::One)) {
+    if let Some(why) = refusal((program, facts), par, interior, (element, Vectors::One), &by_lanes) {
         return Err(NoVectors::Refused(why));
     }
     let lanes = vector_bytes / element.size();
-    let costs = VectorCosts::of(program, par, interior, lanes);
+    let costs = VectorCosts::of(program, par, interior, lanes, &by_lanes);
     if !costs.pay() {
         return Err(NoVectors::Cost);
     }
@@ -133,9 +135,10 @@ fn by_columns(
     let [of_rows, of_columns] = [par, &columns].map(|par| interior(program, par, inside, Decide::Columns));
     let element = vector_element(program, &of_columns.varying, &columns)?;
     let lanes = vector_bytes / element.size();
-    let vectors = refusal((program, facts), &columns, &of_columns, (element, Vectors::One)).is_none();
-    let [rows, by_columns] =
-        [&of_rows, &of_columns].map(|interior| VectorCosts::of(program, par, interior, lanes));
+    let vectors =
+        refusal((program, facts), &columns, &of_columns, (element, Vectors::One), &BTreeSet::new()).is_none();
+    let [rows, by_columns] = [&of_rows, &of_columns]
+        .map(|interior| VectorCosts::of(program, par, interior, lanes, &BTreeSet::new()));
     let pays = row < lanes && rows.more_than(&by_columns, row);
     (vectors && !scatters(facts, par) && pays).then_some(columns)
 }

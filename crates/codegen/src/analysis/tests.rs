@@ -11,6 +11,7 @@ use ebbtide_ir::{
 
 use super::bounds_proof::Prover;
 use super::interior::{Decide, interior};
+use super::lane_order::in_lane_order;
 use super::vectors::{Vectors, refusal};
 use crate::kernel::bounds_test::Test;
 use crate::kernel::evaluate::{World, evaluate as number, narrowed, remainders};
@@ -332,7 +333,8 @@ fn refusals(name: &str, write: impl Fn(&mut Loop)) -> String {
     let interior = interior(&program, sized.par(), &sized.inside(), Decide::Columns);
     let facts = verify(&program).unwrap();
     let [one, several] = [Vectors::One, Vectors::Several].map(|vectors| {
-        let refused = refusal((&program, &facts), sized.par(), &interior, (Type::F64, vectors));
+        let by_lanes = in_lane_order((&program, &facts), sized.par(), &interior);
+        let refused = refusal((&program, &facts), sized.par(), &interior, (Type::F64, vectors), &by_lanes);
         refused.map_or("vectors".to_string(), |why| why.to_string())
     });
     if one == several {

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Binary, Block, Indices, Literal, Loop, LoopKind, Op, Par, Program, Stmt, Unary, ValueId};
+use ebbtide_ir::{
+    ArrayId, Binary, Block, Indices, Literal, Loop, LoopKind, Op, Par, Program, Stmt, Unary, ValueId,
+};
 
 use crate::analysis::interior::Interior;
 use crate::analysis::vectors::{Stride, stride};
@@ -37,10 +39,16 @@ pub(crate) struct VectorCosts<'a> {
 }
 
 impl<'a> VectorCosts<'a> {
-    /// The costs of a loop with this interior, in vectors of so many lanes.
-    pub fn of(program: &'a Program, par: &Par, interior: &'a Interior, lanes: usize) -> VectorCosts<'a> {
+    /// The costs of a loop with this interior, in vectors of so many lanes that combine with these arrays one after the other.
+    pub fn of(
+        program: &'a Program,
+        par: &Par,
+        interior: &'a Interior,
+        lanes: usize,
+        by_lanes: &BTreeSet<ArrayId>,
+    ) -> VectorCosts<'a> {
         let mut costs = VectorCosts { program, interior, lanes, passing: BTreeSet::new(), one: 0, vector: 0 };
-        costs.block(&par.body, 1);
+        costs.block(&par.body, 1, by_lanes);
         costs
     }
 
@@ -61,7 +69,7 @@ impl<'a> VectorCosts<'a> {
     }
 
     /// Adds statements that run so often. The depth of recursion is that of nesting in the source.
-    fn block(&mut self, block: &Block, runs: usize) {
+    fn block(&mut self, block: &Block, runs: usize, by_lanes: &BTreeSet<ArrayId>) {
         for stmt in block {
             let mut often = runs;
             let (one, vector) = match stmt {
@@ -74,6 +82,7 @@ impl<'a> VectorCosts<'a> {
                     }
                     self.value(*v)
                 }
+                Stmt::Update(_, s) if by_lanes.contains(&s.array) => (1, self.lanes),
                 Stmt::Store(s) | Stmt::Update(_, s) => self.element(s.index),
                 _ => (1, 1),
             };
@@ -86,7 +95,7 @@ impl<'a> VectorCosts<'a> {
                     self.passing.insert(var);
                 }
             }
-            stmt.blocks().for_each(|block| self.block(block, runs));
+            stmt.blocks().for_each(|block| self.block(block, runs, by_lanes));
             if let Stmt::Loop(l) = stmt
                 && l.sums.is_empty()
                 && l.body.iter().any(|stmt| matches!(stmt, Stmt::Set(..)))

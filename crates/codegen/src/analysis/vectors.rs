@@ -1,11 +1,12 @@
 //! Which parallel loops have a vector form. Input: a loop, its interior and the one float type of its data; output: why it has
 //! none, if so. The printer of vectors relies on it: what is not refused here has a text.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use ebbtide_ir::{
-    Binary, Block, Branch, Facts, Function, Indices, Literal, Loop, LoopKind, Op, Par, ParFacts, Program,
-    Sharing, Stmt, Store, Type, Unary, ValueId, walk,
+    ArrayId, Binary, Block, Branch, Facts, Function, Indices, Literal, Loop, LoopKind, Op, Par, ParFacts,
+    Program, Sharing, Stmt, Store, Type, Unary, ValueId, walk,
 };
 
 use crate::analysis::exact::may_overflow;
@@ -94,15 +95,17 @@ pub(crate) enum Vectors {
     Several,
 }
 
-/// Why the interior of a loop has no vector form. Sums over its iterations are combined lane by lane.
+/// Why the interior of a loop has no vector form. Sums over its iterations are combined lane by lane, and lanes combine one after
+/// the other with the elements of some arrays that they share.
 pub(crate) fn refusal(
     (program, facts): (&Program, &Facts),
     par: &Par,
     interior: &Interior,
     (element, vectors): (Type, Vectors),
+    by_lanes: &BTreeSet<ArrayId>,
 ) -> Option<Refusal> {
     let sharing = sharing(facts, par);
-    Legality { program, interior, element, vectors, sharing }.block(&par.body, Lanes::All).err()
+    Legality { program, interior, element, vectors, sharing, by_lanes }.block(&par.body, Lanes::All).err()
 }
 
 /// How many vectors of iterations stand side by side: loops inside the body wait for each of their sums, and several vectors
@@ -112,9 +115,10 @@ pub(crate) fn side_by_side(
     par: &Par,
     interior: &Interior,
     element: Type,
+    by_lanes: &BTreeSet<ArrayId>,
 ) -> Option<usize> {
     let loops = par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_)));
-    if !loops || refusal((program, facts), par, interior, (element, Vectors::Several)).is_some() {
+    if !loops || refusal((program, facts), par, interior, (element, Vectors::Several), by_lanes).is_some() {
         return None;
     }
     let mut functions = false;
@@ -140,6 +144,7 @@ struct Legality<'a> {
     element: Type,
     vectors: Vectors,
     sharing: ParFacts,
+    by_lanes: &'a BTreeSet<ArrayId>,
 }
 
 impl Legality<'_> {
@@ -149,6 +154,7 @@ impl Legality<'_> {
             match stmt {
                 Stmt::Let(v) => self.value(*v, lanes)?,
                 Stmt::Update(_, s) if self.sharing.of(s) == Sharing::Reduce => {}
+                Stmt::Update(_, s) if self.by_lanes.contains(&s.array) => self.index(s.index)?,
                 Stmt::Store(s) | Stmt::Update(_, s) => self.store(s)?,
                 Stmt::Claim(_) => return Err(Refusal::Claim),
                 Stmt::If(branch) => self.branch(branch, lanes)?,

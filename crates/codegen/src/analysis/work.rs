@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Block, LocalId, LoopKind, Op, Par, ParFacts, Program, Sharing, Stmt, ValueId, walk};
+use ebbtide_ir::{
+    ArrayId, Block, LocalId, LoopKind, Op, Par, ParFacts, Program, Sharing, Stmt, ValueId, walk,
+};
 
 use crate::kernel::work::{TripCount, Work};
 
@@ -62,10 +64,12 @@ pub(crate) fn is_light(program: &Program, par: &Par) -> bool {
 }
 
 /// Do lanes side by side combine into shared elements in the order of iterations? They do where one statement combines, once
-/// per iteration.
-pub(crate) fn keeps_order(facts: &ParFacts, par: &Par) -> bool {
+/// per iteration, and with those that are in order by lanes.
+pub(crate) fn keeps_order(facts: &ParFacts, par: &Par, by_lanes: &BTreeSet<ArrayId>) -> bool {
     let scattered = |stmt: &Stmt| match stmt {
-        Stmt::Update(_, s) if facts.of(s) == Sharing::Scatter => Some(s.array),
+        Stmt::Update(_, s) if facts.of(s) == Sharing::Scatter && !by_lanes.contains(&s.array) => {
+            Some(s.array)
+        }
         _ => None,
     };
     let (mut seen, mut fine) = (BTreeSet::new(), true);

@@ -215,8 +215,9 @@ impl<'a> Iteration<'a> {
     }
 
     fn store(&mut self, stmt: &Stmt) -> Result<(), Ended> {
-        let Stmt::Store { element, ty, how, value, when, manner } = stmt else { return Ok(()) };
-        let (value, mask) = (self.expr(value), when.as_ref().map(|when| self.expr(when)));
+        let Stmt::Store { element, ty, how, value, more, when, manner } = stmt else { return Ok(()) };
+        let values: Vec<Vec<Bits>> = [value].into_iter().chain(more).map(|value| self.expr(value)).collect();
+        let mask = when.as_ref().map(|when| self.expr(when));
         if mask.as_ref().is_some_and(|mask| mask.iter().all(|m| *m == 0)) || !self.exists(element)? {
             return Ok(());
         }
@@ -227,13 +228,15 @@ impl<'a> Iteration<'a> {
             if mask.as_ref().is_some_and(|mask| mask[lane.min(mask.len() - 1)] == 0) {
                 continue;
             }
-            let value = value[lane.min(value.len() - 1)];
-            if let Manner::Bucket(_) | Manner::Noted(_) = manner {
-                self.memory.noted.push((element.array, at, value));
-                continue;
+            for value in &values {
+                let value = value[lane.min(value.len() - 1)];
+                if let Manner::Bucket(_) | Manner::Noted(_) = manner {
+                    self.memory.noted.push((element.array, at, value));
+                    continue;
+                }
+                let element = &mut self.memory.arrays[element.array.index()][at];
+                *element = how.map_or(value, |how| combine(how, one(*ty), *element, value));
             }
-            let element = &mut self.memory.arrays[element.array.index()][at];
-            *element = how.map_or(value, |how| combine(how, one(*ty), *element, value));
         }
         Ok(())
     }
@@ -282,6 +285,7 @@ impl<'a> Iteration<'a> {
         let first = flat(&self.first(element));
         let Place::Lanes { stride, part, .. } = &element.place else { return vec![first as usize] };
         let stride = match stride {
+            Stride::Same => 0,
             Stride::Next => 1,
             Stride::Apart(stride) => *stride,
             Stride::Rows(rows) => flat(rows),

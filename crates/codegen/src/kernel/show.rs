@@ -79,7 +79,7 @@ fn statement(program: &Program, stmt: &Stmt) -> String {
         Stmt::Load { name, ty, element: e, when } => {
             format!("let {name}: {ty} = {}{}", element(program, e), only(when))
         }
-        Stmt::Store { element: e, how, value, when, manner, .. } => {
+        Stmt::Store { element: e, how, value, more, when, manner, .. } => {
             let manner = match manner {
                 Manner::Plain => "",
                 Manner::Atomic => "atomically ",
@@ -93,7 +93,8 @@ fn statement(program: &Program, stmt: &Stmt) -> String {
                 Some(Combine::Min) => "min=",
                 Some(Combine::Max) => "max=",
             };
-            format!("{manner}{} {how} {}{}", element(program, e), at(value), only(when))
+            let values: Vec<String> = [value].into_iter().chain(more).map(at).collect();
+            format!("{manner}{} {how} {}{}", element(program, e), values.join(", then "), only(when))
         }
         Stmt::Strides(array) => format!("strides of {}", program.array(*array).name),
         Stmt::Address { name, element: e, .. } => format!("let {name} = &{}", element(program, e)),
@@ -134,6 +135,7 @@ fn element(program: &Program, e: &Element) -> String {
         Place::From(address, away) => format!("{address}[{away:?}]"),
         Place::Lanes { stride, part, .. } => {
             let stride = match stride {
+                Stride::Same => " together".to_string(),
                 Stride::Next => String::new(),
                 Stride::Apart(stride) => format!(" by {stride}"),
                 Stride::Rows(rows) => format!(" by {rows:?}"),

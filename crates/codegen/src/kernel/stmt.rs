@@ -40,12 +40,14 @@ pub(crate) enum Stmt {
         element: Element,
         when: Option<Expr>,
     },
-    /// Stores an element, or combines it with a value, where a condition holds.
+    /// Stores an element, or combines it with a value and then with more of them in order, where a condition holds. Lanes that
+    /// share the element combine with it one after the other.
     Store {
         element: Element,
         ty: Ty,
         how: Option<Combine>,
         value: Expr,
+        more: Vec<Expr>,
         when: Option<Expr>,
         manner: Manner,
     },
@@ -137,6 +139,8 @@ pub(crate) enum Place {
 /// How the elements of neighbouring lanes lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stride {
+    /// All lanes have one.
+    Same,
     /// Each is right behind the one before.
     Next,
     /// Each is so many elements behind the one before.
@@ -263,8 +267,8 @@ impl Stmt {
             | Stmt::Assign { value, .. }
             | Stmt::Push { value, .. } => vec![value],
             Stmt::Load { element, when, .. } => element.index_mut().iter_mut().chain(when).collect(),
-            Stmt::Store { element, value, when, .. } => {
-                element.index_mut().iter_mut().chain([value]).chain(when).collect()
+            Stmt::Store { element, value, more, when, .. } => {
+                element.index_mut().iter_mut().chain([value]).chain(more).chain(when).collect()
             }
             Stmt::Address { element, .. } | Stmt::Claim { element, .. } => {
                 element.index_mut().iter_mut().collect()

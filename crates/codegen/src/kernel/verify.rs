@@ -6,6 +6,7 @@
 //! 4. Variables alone are given other values.
 //! 5. Faults wait only between `defer faults` and `raise deferred faults`.
 //! 6. A team stores together: not where its threads run different iterations of a loop.
+//! 7. One element is stored once by a statement; with what else a statement or its lanes have for it, it is combined.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,7 +15,7 @@ use ebbtide_ir::{Function, Program, Type};
 
 use super::expr::Expr;
 use super::name::{Name, Ty, Variable};
-use super::stmt::{Body, Check, Element, Loop, LoopKind, Manner, Place, Stmt};
+use super::stmt::{Body, Check, Element, Loop, LoopKind, Manner, Place, Stmt, Stride};
 
 /// Why a body is not lawful.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +34,8 @@ pub(crate) enum Error {
     NotDeferred,
     /// Rule 6.
     Divergent(String),
+    /// Rule 7.
+    Overwritten(String),
 }
 
 impl fmt::Display for Error {
@@ -47,6 +50,7 @@ impl fmt::Display for Error {
             Error::Constant(name) => write!(f, "rule 4: {name} does not change"),
             Error::NotDeferred => f.write_str("rule 5: a fault waits that is never raised"),
             Error::Divergent(array) => write!(f, "rule 6: some threads of a team alone store into {array}"),
+            Error::Overwritten(array) => write!(f, "rule 7: an element of {array} is stored twice at once"),
         }
     }
 }
@@ -123,9 +127,14 @@ impl Verifier<'_> {
                 self.condition(when.as_ref(), *ty)?;
                 self.scope.insert(*name, *ty);
             }
-            Stmt::Store { element, ty, value, when, manner, .. } => {
+            Stmt::Store { element, ty, how, value, more, when, manner } => {
                 self.element(element, Some(*ty))?;
                 self.expect(value, *ty)?;
+                more.iter().try_for_each(|value| self.expect(value, *ty))?;
+                let together = matches!(element.place, Place::Lanes { stride: Stride::Same, .. });
+                if how.is_none() && (together || !more.is_empty()) {
+                    return Err(Error::Overwritten(self.program.array(element.array).name.clone()));
+                }
                 self.condition(when.as_ref(), *ty)?;
                 if *manner == Manner::Leader && self.divergent {
                     return Err(Error::Divergent(self.program.array(element.array).name.clone()));
@@ -320,7 +329,7 @@ fn same(expected: Ty, found: Ty, at: &str) -> Result<(), Error> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
-    use ebbtide_ir::{ArrayId, Indices, Literal, LocalId, LoopId, ValueId, parse};
+    use ebbtide_ir::{ArrayId, Combine, Indices, Literal, LocalId, LoopId, ValueId, parse};
 
     use super::*;
 
@@ -351,7 +360,7 @@ mod tests {
     }
 
     fn store(element: Element, manner: Manner) -> Stmt {
-        Stmt::Store { element, ty: F64, how: None, value: number(1.0), when: None, manner }
+        Stmt::Store { element, ty: F64, how: None, value: number(1.0), more: Vec::new(), when: None, manner }
     }
 
     fn define(name: Name) -> Stmt {
@@ -418,6 +427,18 @@ mod tests {
         assert_eq!(check(body.clone()), Ok(()));
         assert_eq!(check([body, vec![second]].concat()), Err(Error::NotDeferred));
         assert_eq!(check(vec![Stmt::DeferFaults, first]), Err(Error::NotDeferred));
+    }
+
+    #[test]
+    fn what_is_there_for_one_element_is_combined_with_it() {
+        let mut twice = store(at(1, &[0, 0]), Manner::Plain);
+        let Stmt::Store { how, more, .. } = &mut twice else { unreachable!("it is a store") };
+        *more = vec![number(2.0)];
+        *how = Some(Combine::Add);
+        assert_eq!(check(vec![twice.clone()]), Ok(()));
+        let Stmt::Store { how, .. } = &mut twice else { unreachable!("it is a store") };
+        *how = None;
+        assert_eq!(check(vec![twice]), Err(Error::Overwritten("y".into())));
     }
 
     #[test]

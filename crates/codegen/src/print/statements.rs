@@ -1,6 +1,6 @@
 //! The statements of iterations, as C and CUDA C.
 
-use ebbtide_ir::{Combine, evaluate};
+use ebbtide_ir::{Combine, Literal, evaluate};
 
 use crate::kernel::expr::Expr;
 use crate::kernel::machine::Family;
@@ -225,12 +225,17 @@ impl Emitter<'_> {
     }
 
     fn store(&mut self, cx: Context, stmt: &Stmt) {
-        let Stmt::Store { element, ty, how, value, when, manner } = stmt else { return };
+        let Stmt::Store { element, ty, how, value, more, when, manner } = stmt else { return };
+        if let Place::Lanes { stride: Stride::Same, part, .. } = &element.place {
+            return self.combine_lanes(cx, stmt, *part);
+        }
+        let more: Vec<String> = more.iter().map(|value| self.expr(value, cx.pace)).collect();
         if let Place::Lanes { stride, part, .. } = &element.place {
             let (load, store) = self.lanes_of(cx, *ty, element, stride, *part);
             let mut value = self.expr(value, cx.pace);
             if let Some(how) = how {
                 value = self.combine(*how, *ty, &load, &value);
+                value = more.iter().fold(value, |sum, term| self.combine(*how, *ty, &sum, term));
             }
             if let Some(mask) = when {
                 let mask = self.expr(mask, cx.pace);
@@ -264,19 +269,24 @@ impl Emitter<'_> {
                 let rarely = if cx.pace == Pace::Rare { "rarely_" } else { "" };
                 let note =
                     format!("eb_note_{rarely}{t}(notes, bucket{table}, mask, shift{table}, place, term)");
-                line!(self, "{only}{{ const i64 place = {offset}; const {t} term = {value};");
-                line!(
-                    self,
-                    "if (noted) {{ if ({note}) goto exit{}; }} else {element} = {combined}; }}",
-                    cx.exit
-                );
+                for value in [value].iter().chain(&more) {
+                    line!(self, "{only}{{ const i64 place = {offset}; const {t} term = {value};");
+                    line!(
+                        self,
+                        "if (noted) {{ if ({note}) goto exit{}; }} else {element} = {combined}; }}",
+                        cx.exit
+                    );
+                }
             }
             (Manner::Atomic, Some(how)) => {
                 line!(self, "{only}eb_atomic_{}(&{text}, {value});", word(*how));
             }
             (manner, how) => {
                 let value = match how {
-                    Some(how) => self.combine(*how, *ty, &text, &value),
+                    Some(how) => {
+                        let sum = self.combine(*how, *ty, &text, &value);
+                        more.iter().fold(sum, |sum, term| self.combine(*how, *ty, &sum, term))
+                    }
                     None => value,
                 };
                 if *manner == Manner::Leader {
@@ -287,6 +297,40 @@ impl Emitter<'_> {
                 }
             }
         }
+    }
+
+    /// Combines what the lanes have with the one element that they share, or notes it, lane after lane: the order of iterations.
+    fn combine_lanes(&mut self, cx: Context, stmt: &Stmt, part: Part) {
+        let Stmt::Store { element, ty, how: Some(how), value, more, when, manner } = stmt else { return };
+        let Ty::Vector(one, lanes) = *ty else { return };
+        let (t, vector, array) = (c_type(one), c_ty(*ty), element.array.index());
+        let offset = self.offset(cx, element);
+        line!(self, "{{ const i64 place = {offset};");
+        let count = if part == Part::Tail { "tail".to_string() } else { lanes.to_string() };
+        let mut each = format!("for (int k = 0; k < {count}; k++)");
+        if let Some(mask) = when {
+            // A mask may be a number of bits.
+            let all = |x| Expr::Splat(*ty, Box::new(Expr::Literal(Literal::of(one, x))));
+            let here = Expr::select(*ty, mask.clone(), all(1.0), all(0.0));
+            let here = self.expr(&here, cx.pace);
+            line!(self, "const {vector} here = {here};");
+            each += " if (here[k] != 0)";
+        }
+        let (mut sums, mut notes) = (String::new(), String::new());
+        for (k, value) in [value].into_iter().chain(more).enumerate() {
+            let value = self.expr(value, cx.pace);
+            line!(self, "const {vector} terms{k} = {value};");
+            let term = format!("terms{k}[k]");
+            sums += &format!(" sum = {};", self.combine(*how, Ty::One(one), "sum", &term));
+            if let Manner::Bucket(table) = manner {
+                let note = format!("eb_note_{t}(notes, bucket{table}, mask, shift{table}, place, {term})");
+                notes += &format!(" if ({note}) goto exit{};", cx.exit);
+            }
+        }
+        if !notes.is_empty() {
+            line!(self, "if (noted) {{ {each} {{{notes} }} }} else");
+        }
+        line!(self, "{{ {t} sum = a{array}[place]; {each} {{{sums} }} a{array}[place] = sum; }} }}");
     }
 
     /// How the elements of all lanes are loaded, and the beginning of how they are stored.
@@ -306,6 +350,7 @@ impl Emitter<'_> {
         }
         let at = format!("a{} + {}", array.index(), self.offset(cx, element));
         let stride = match stride {
+            Stride::Same => Some("0".to_string()),
             Stride::Next => None,
             Stride::Apart(stride) => Some(stride.to_string()),
             Stride::Rows(rows) => {
@@ -340,7 +385,7 @@ impl Emitter<'_> {
         if let Ty::Vector(element, _) = ty {
             line!(self, "seen{number} = 1;");
             if let Some(mask) = when {
-                let neutral = ebbtide_ir::Literal::from_bits(element, evaluate::neutral(how, element));
+                let neutral = Literal::from_bits(element, evaluate::neutral(how, element));
                 let t = c_ty(ty);
                 value = format!("op_select_{t}({mask}, {value}, op_float_{t}({}))", c_literal(neutral));
             }

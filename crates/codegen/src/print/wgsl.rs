@@ -107,10 +107,13 @@ fn block(program: &Program, body: &Body, out: &mut String) {
             Stmt::Load { name, ty, element: e, when: None } => {
                 writeln!(out, "let {name}: {} = {};", wgsl_type(*ty), element(program, e))
             }
-            Stmt::Store { element: e, ty, how, value, when, .. } => {
+            Stmt::Store { element: e, ty, how, value, more, when, .. } => {
                 let place = element(program, e);
                 let value = match how {
-                    Some(how) => combined(*how, *ty, &place, &at(value)),
+                    Some(how) => [value]
+                        .into_iter()
+                        .chain(more)
+                        .fold(place.clone(), |sum, term| combined(*how, *ty, &sum, &at(term))),
                     None => at(value),
                 };
                 match when {

@@ -16,6 +16,7 @@ use crate::analysis::boundary_conditions::{
 };
 use crate::analysis::grid_form::Terms;
 use crate::analysis::interior::Interior;
+use crate::analysis::lane_order::in_lane_order;
 use crate::analysis::names::{reductions, sharing, values_inside};
 use crate::analysis::narrow_index::Narrow;
 use crate::analysis::vectors::side_by_side;
@@ -31,6 +32,7 @@ use crate::transform::address_reuse::{addresses, reuse_addresses};
 use crate::transform::checks::{faults_aside, faults_at_end, without_checks};
 use crate::transform::hold_elements::hold_elements;
 use crate::transform::interior::{hoist_invariants, in_interior};
+use crate::transform::join_updates::join_updates;
 use crate::transform::lower::{Lowering, Shared, Team};
 use crate::transform::narrow_index::narrow_index;
 use crate::transform::predicate::predicate;
@@ -239,12 +241,14 @@ impl Forms<'_> {
         2 * checked >= all.max(1)
     }
 
-    /// One iteration of the interior, with what is the same in all iterations of a loop before the loop.
+    /// One iteration of the interior, with what is the same in all iterations of a loop before the loop, and updates
+    /// of one element together.
     pub fn hoisted(&mut self, it: &Iterations, interior: &Interior) -> Body {
-        let (program, body) = (self.program, self.of_interior(it, interior));
-        self.step(Step::HoistInvariants, body, |body, _| {
+        let (program, facts, body) = (self.program, self.facts, self.of_interior(it, interior));
+        let body = self.step(Step::HoistInvariants, body, |body, _| {
             hoist_invariants(body, program, interior, &it.par.body)
-        })
+        });
+        self.step(Step::JoinUpdates, body, |body, _| join_updates(body, &facts.affines))
     }
 
     /// A body of the interior in so many lanes of this type, where `analysis::vectors` has no reason against it.
@@ -268,7 +272,8 @@ impl Forms<'_> {
         let whole = whole?;
         let (jammed, tail) = match (sums, &whole[..]) {
             (false, [whole]) => {
-                let sides = side_by_side((program, facts), par, interior, element);
+                let by_lanes = in_lane_order((program, facts), par, interior);
+                let sides = side_by_side((program, facts), par, interior, element, &by_lanes);
                 let jammed = sides.filter(|_| !self.leaves_out(Step::Jam)).map(|sides| {
                     let varying = &interior.varying;
                     let own = PerSide { values: varying.values.clone(), locals: varying.locals.clone() };

@@ -29,10 +29,13 @@ pub(crate) fn hold_elements(
                 *stmt = Stmt::Let { name: *name, ty: *ty, value: Expr::Variable(held) };
             }
         }
-        Stmt::Store { element, ty, how, value, .. } => {
+        Stmt::Store { element, ty, how, value, more, .. } => {
             if let Some(held) = held(element) {
                 let value = match how {
-                    Some(how) => Expr::combine(*how, *ty, Expr::Variable(held), value.clone()),
+                    Some(how) => [&*value]
+                        .into_iter()
+                        .chain(&*more)
+                        .fold(Expr::Variable(held), |sum, term| Expr::combine(*how, *ty, sum, term.clone())),
                     None => value.clone(),
                 };
                 *stmt = Stmt::Assign { name: held, ty: *ty, value };

@@ -8,15 +8,17 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{Combine, Facts, Par, Program, Store, ValueId};
 
 use crate::analysis::bucket_scatter::{BucketScatter, bucket_scatter};
-use crate::analysis::interior::{Decide, interior};
+use crate::analysis::interior::Interior;
 use crate::analysis::kept_terms::threads_keep_terms;
+use crate::analysis::lane_order::in_lane_order;
 use crate::analysis::names::{scatters, values_inside};
-use crate::analysis::row_form::{RowForm, row_form};
+use crate::analysis::row_form::{RowForm, VectorForm, row_form};
 use crate::analysis::work::{is_light, work};
 use crate::kernel::machine::{Target, Threads};
 use crate::kernel::nest::{
     Buckets, First, For, Interiors, Iterations as Run, Kind, Nest, Node, Order, Over, Row,
 };
+use crate::kernel::stmt::Body;
 use crate::transform::forms::{Forms, InVectors, Iterations};
 use crate::transform::lower::{Shared, Team};
 use crate::transform::step::Step;
@@ -88,11 +90,13 @@ impl ParallelLoop<'_> {
         let BucketScatter { tables, updates, terms, bytes } = scatter;
         let shared = Shared { in_buckets: updates, ..Shared::default() };
         let it = Iterations { par, shared: &shared, team: Team::Alone };
-        let interior = interior(program, par, inside, Decide::Columns);
-        let body = vec![Node::Iterations(Run { first: First::At(0), body: forms.hoisted(&it, &interior) })];
-        let inside_row = For { kind: Kind::Seq, over: Over::Interior { step: 1, unrolled: 1 }, body };
+        let assertions = |v: ValueId| forms.assertions.contains_key(&v);
+        let form = row_form((program, facts), par, inside, &assertions, self.target.vector_bytes);
+        // Terms of several lanes are noted in order where all of them are for one element.
+        let by_lanes = in_lane_order((program, facts), par, &form.interior);
+        let vectors = form.vectors.ok().filter(|_| tables.iter().all(|(array, _)| by_lanes.contains(array)));
         let careful = forms.checked_at_once(&it);
-        let row = Row { interval: forms.interval(&interior), least: 0, careful, inside: vec![inside_row] };
+        let row = self.row(forms, &it, &form.interior, careful, vectors);
         let work = work(program, inside, &par.body);
         Some(Buckets { tables, work, terms, bytes, row, exit: forms.fresh.next() })
     }
@@ -106,14 +110,31 @@ impl ParallelLoop<'_> {
     fn rows(&self, forms: &mut Forms, par: &Par, form: &RowForm) -> For {
         let it = Iterations { par, shared: &Shared::default(), team: Team::Alone };
         let careful = forms.checked_at_once(&it);
-        let one = forms.hoisted(&it, &form.interior);
-        let vectors = form.vectors.ok().and_then(|vectors| {
-            let bodies = forms.vectors(&it, &form.interior, &one, (vectors.element, vectors.lanes))?;
+        let row = self.row(forms, &it, &form.interior, careful, form.vectors.ok());
+        let interiors = match forms.leaves_out(Step::Interior) {
+            true => Interiors::OfEach,
+            false => form.interiors.clone(),
+        };
+        For { kind: Kind::Seq, over: Over::Rows(interiors), body: vec![Node::Row(row)] }
+    }
+
+    /// A row with this interior, in these vectors, if any.
+    fn row(
+        &self,
+        forms: &mut Forms,
+        it: &Iterations,
+        interior: &Interior,
+        careful: Body,
+        vectors: Option<VectorForm>,
+    ) -> Row {
+        let one = forms.hoisted(it, interior);
+        let vectors = vectors.and_then(|vectors| {
+            let bodies = forms.vectors(it, interior, &one, (vectors.element, vectors.lanes))?;
             Some((vectors.least, bodies))
         });
-        let (least, loops) = match vectors {
+        let (least, inside) = match vectors {
             Some((least, vectors)) => {
-                (least, in_vectors(vectors, if is_light(self.program, par) { 2 } else { 1 }))
+                (least, in_vectors(vectors, if is_light(self.program, it.par) { 2 } else { 1 }))
             }
             None => {
                 let over = Over::Interior { step: 1, unrolled: 1 };
@@ -121,12 +142,7 @@ impl ParallelLoop<'_> {
                 (0, vec![For { kind: Kind::Seq, over, body }])
             }
         };
-        let row = Row { interval: forms.interval(&form.interior), least, careful, inside: loops };
-        let interiors = match forms.leaves_out(Step::Interior) {
-            true => Interiors::OfEach,
-            false => form.interiors.clone(),
-        };
-        For { kind: Kind::Seq, over: Over::Rows(interiors), body: vec![Node::Row(row)] }
+        Row { interval: forms.interval(interior), least, careful, inside }
     }
 }
 

@@ -216,7 +216,7 @@ impl Lowering<'_> {
             _ => Manner::Plain,
         };
         let element = element(self.program, s.array, s.index, &s.site);
-        Stmt::Store { element, ty, how, value, when: None, manner }
+        Stmt::Store { element, ty, how, value, more: Vec::new(), when: None, manner }
     }
 
     fn inner_loop(&self, l: &ebbtide_ir::Loop, loops: usize, numbers: &mut Numbers, out: &mut Body) {

@@ -7,6 +7,7 @@ pub(crate) mod grid_nest;
 pub(crate) mod hold_elements;
 pub(crate) mod interchange;
 pub(crate) mod interior;
+pub(crate) mod join_updates;
 pub(crate) mod loop_nest;
 pub(crate) mod lower;
 pub(crate) mod narrow_index;

@@ -17,6 +17,7 @@ pub(crate) const C: &[Step] = &[
     Step::Lower,
     Step::Interior,
     Step::HoistInvariants,
+    Step::JoinUpdates,
     Step::Vectorise,
     Step::Jam,
 ];

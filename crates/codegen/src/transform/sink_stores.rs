@@ -68,10 +68,14 @@ impl Sunk<'_> {
         let mut waiting = std::mem::take(&mut self.waiting);
         for (_, stmt) in &mut waiting {
             let old: Name = Variable::Old(self.fresh.next()).into();
-            let Stmt::Store { element, ty, how, value, when, .. } = stmt else { continue };
+            let Stmt::Store { element, ty, how, value, more, when, .. } = stmt else { continue };
             if let Some(how) = how.take() {
                 let term = std::mem::replace(value, Expr::Variable(old));
                 *value = Expr::combine(how, *ty, Expr::Variable(old), term);
+                for term in more.drain(..) {
+                    let sum = std::mem::replace(value, Expr::truth(true));
+                    *value = Expr::combine(how, *ty, sum, term);
+                }
                 self.out.push(Stmt::Load {
                     name: old,
                     ty: *ty,

@@ -10,6 +10,7 @@ pub(crate) enum Step {
     FaultsAside,
     Interior,
     HoistInvariants,
+    JoinUpdates,
     Vectorise,
     Jam,
     HoldElements,
@@ -30,10 +31,11 @@ pub(crate) enum Step {
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 16] = [
+    pub const OPTIONAL: [Step; 17] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
+        Step::JoinUpdates,
         Step::Vectorise,
         Step::Jam,
         Step::Specialise,
@@ -57,6 +59,7 @@ impl Step {
             Step::FaultsAside => "faults aside",
             Step::Interior => "interior",
             Step::HoistInvariants => "hoist invariants",
+            Step::JoinUpdates => "join updates",
             Step::Vectorise => "vectorise",
             Step::Jam => "jam",
             Step::HoldElements => "hold elements",

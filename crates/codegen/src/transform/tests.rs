@@ -44,6 +44,7 @@ use crate::transform::address_reuse::{addresses, reuse_addresses};
 use crate::transform::checks::{faults_aside, faults_at_end, without_checks};
 use crate::transform::hold_elements::hold_elements;
 use crate::transform::interior::{hoist_invariants, in_interior};
+use crate::transform::join_updates::join_updates;
 use crate::transform::lower::{Lowering, Shared, Team};
 use crate::transform::narrow_index::narrow_index;
 use crate::transform::predicate::predicate;
@@ -217,6 +218,7 @@ impl<'p> Loop<'p> {
                     in_interior(body, self.program, &self.interior, self.innermost())
                 }
                 "hoist invariants" => hoist_invariants(body, self.program, &self.interior, &self.par.body),
+                "join updates" => join_updates(body, &self.facts.affines),
                 "vectorise" => {
                     form.lanes = LANES_OF_TESTS;
                     let vectors = Vectors {

@@ -2,13 +2,15 @@
 //!
 //! Legal where `analysis::vectors` has nothing against it; `None` where an operation has no vector form after all.
 
+use std::collections::BTreeSet;
+
 use ebbtide_ir::{Binary, Compare, Function, Literal, Program, Type, Unary, ValueId};
 
 use crate::analysis::interior::Interior;
 use crate::analysis::vectors::{self, is_sum, stride};
 use crate::kernel::expr::{Expr, Overflow};
 use crate::kernel::name::{Fresh, Name, Ty, Variable};
-use crate::kernel::stmt::{Body, Element, Part, Place, Stmt, Stride};
+use crate::kernel::stmt::{Body, Element, Part, Place, Stmt, Stride, visit_mut};
 
 /// What vectors are made of.
 #[derive(Clone, Copy)]
@@ -28,7 +30,7 @@ pub(crate) struct Vectors<'a> {
 pub(crate) fn vectorise(body: &Body, vectors: Vectors, fresh: &mut Fresh) -> Option<Body> {
     let mut out = Body::new();
     vectors.block(body, None, fresh, &mut out)?;
-    Some(out)
+    meet_once(&mut out).then_some(out)
 }
 
 impl Vectors<'_> {
@@ -66,14 +68,16 @@ impl Vectors<'_> {
             Stmt::Load { name, ty: Ty::One(ty), element, .. } if self.varies(*name) => {
                 self.load(*name, *ty, element, fresh, out);
             }
-            Stmt::Store { element, ty, how, value, manner, .. } => {
+            Stmt::Store { element, ty, how, value, more, manner, .. } => {
                 let stride = match stride(self.program, self.interior, element.source) {
                     vectors::Stride::Next => Stride::Next,
                     vectors::Stride::Apart(stride) => Stride::Apart(stride),
                     vectors::Stride::Unknown if is_sum(self.program, self.interior, element.source) => {
                         self.rows(element)
                     }
-                    // The lanes meet in one element, or go where data tells them.
+                    // The lanes meet in one element: one after the other combines with it.
+                    vectors::Stride::Same if how.is_some() => Stride::Same,
+                    // They go where data tells them.
                     vectors::Stride::Same | vectors::Stride::Unknown => return None,
                 };
                 out.push(Stmt::Store {
@@ -81,6 +85,7 @@ impl Vectors<'_> {
                     ty: self.widened(*ty),
                     how: *how,
                     value: self.operand(value, *ty),
+                    more: more.iter().map(|value| self.operand(value, *ty)).collect(),
                     when: mask.cloned(),
                     manner: manner.clone(),
                 });
@@ -272,6 +277,19 @@ impl Vectors<'_> {
             |v: &ValueId| self.interior.linear_here(self.program, *v).map_or(0, |sum| sum.coefficient);
         Stride::Rows(element.source.as_slice().iter().map(coefficient).collect())
     }
+}
+
+/// Do lanes that share elements of an array combine with them in one statement? Two would change places with lanes between them.
+fn meet_once(body: &mut [Stmt]) -> bool {
+    let (mut seen, mut once) = (BTreeSet::new(), true);
+    visit_mut(body, &mut |stmt| {
+        if let Some(element) = stmt.element_mut()
+            && let Place::Lanes { stride: Stride::Same, .. } = element.place
+        {
+            once &= seen.insert(element.array);
+        }
+    });
+    once
 }
 
 fn converted(from: Ty, to: Ty, value: Expr) -> Expr {

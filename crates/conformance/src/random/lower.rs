@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_ir::{ArrayId, Binary, Builder, Label, Literal, LocalId, Program, Undo, ValueId};
+use ebbtide_ir::{ArrayId, Binary, Builder, Label, Literal, LocalId, Program, Type, Undo, ValueId};
 
 use super::sketch::{ArrayOf, Extent, Line, Sketch, Term};
 
@@ -182,16 +182,7 @@ impl<'s> Lowering<'s> {
                 let id = self.array(array)?;
                 self.b.store_unique(id, &index, v);
             }
-            Line::If(condition, then, otherwise) => {
-                let c = self.term(condition)?;
-                self.b.begin_if(c);
-                self.block(then)?;
-                if !otherwise.is_empty() {
-                    self.b.begin_else();
-                    self.block(otherwise)?;
-                }
-                self.b.end_if();
-            }
+            Line::If(condition, then, otherwise) => self.branch(condition, then, otherwise)?,
             Line::For { name, from, to, hint, body, until } => {
                 let (from, to) = (self.term(from)?, self.term(to)?);
                 if let Some(hint) = hint {
@@ -201,26 +192,8 @@ impl<'s> Lowering<'s> {
                 self.looped(name, Some(var), body, until.as_ref())?;
             }
             Line::Sum { totals, ty, name, from, to, body, values } => {
-                let (from, to) = (self.term(from)?, self.term(to)?);
-                let zero = self.b.literal(Literal::of(*ty, 0.0));
-                let locals: Vec<LocalId> = totals.iter().map(|total| self.b.local(total, zero)).collect();
-                let j = self.b.begin_sum(name, from, to, locals.clone());
-                self.names.push(BTreeMap::new());
-                self.declare(name, Meaning::Value(j));
-                for line in body {
-                    self.line(line)?;
-                }
-                let values = self.terms(values)?;
-                for (local, value) in locals.iter().zip(values) {
-                    let before = self.b.get(*local);
-                    let longer = self.b.binary(Binary::Add, before, value);
-                    self.b.set(*local, longer);
-                }
-                self.names.pop();
-                self.b.end_loop(None);
-                for (total, local) in totals.iter().zip(locals) {
-                    self.declare(total, Meaning::Local(local));
-                }
+                let range = (name.as_str(), self.term(from)?, self.term(to)?);
+                self.sum(totals, *ty, range, body, values)?;
             }
             Line::While { condition, body } => {
                 self.b.begin_while();
@@ -232,20 +205,7 @@ impl<'s> Lowering<'s> {
                 self.b.begin_loop();
                 self.looped("", None, body, Some(until))?;
             }
-            Line::Par { ranges, body } => {
-                let mut bounds = Vec::new();
-                for (name, from, to) in ranges {
-                    bounds.push((name.as_str(), self.term(from)?, self.term(to)?));
-                }
-                let vars = self.b.begin_par(&bounds);
-                self.names.push(BTreeMap::new());
-                for ((name, ..), var) in ranges.iter().zip(vars) {
-                    self.declare(name, Meaning::Value(var));
-                }
-                self.block(body)?;
-                self.names.pop();
-                self.b.end_par();
-            }
+            Line::Par { ranges, body } => self.par(ranges, body)?,
             Line::Region { label, flag, undo, body } => {
                 let flag = self.array(flag)?;
                 let undo = if *undo { Undo::Everything } else { Undo::Nothing };
@@ -280,15 +240,77 @@ impl<'s> Lowering<'s> {
                 let (flags, out, count) = (self.array(flags)?, self.array(out)?, self.array(count)?);
                 self.b.compact(flags, out, count);
             }
-            Line::Temp(temp) => {
-                let mut shape = Vec::new();
-                for extent in &temp.extents {
-                    shape.push(self.extent(*extent)?);
-                }
-                let id = self.b.temp(&temp.name, temp.ty, &shape);
-                self.declare(&temp.name, Meaning::Array(id, temp.extents.clone()));
-            }
+            Line::Temp(temp) => self.temp(temp)?,
         }
+        Ok(())
+    }
+
+    fn branch(&mut self, condition: &'s Term, then: &'s [Line], otherwise: &'s [Line]) -> Result<(), String> {
+        let c = self.term(condition)?;
+        self.b.begin_if(c);
+        self.block(then)?;
+        if !otherwise.is_empty() {
+            self.b.begin_else();
+            self.block(otherwise)?;
+        }
+        self.b.end_if();
+        Ok(())
+    }
+
+    /// Sums over a range: what the body declares is seen by the values that are summed, the totals by what follows.
+    fn sum(
+        &mut self,
+        totals: &'s [String],
+        ty: Type,
+        (name, from, to): (&'s str, ValueId, ValueId),
+        body: &'s [Line],
+        values: &'s [Term],
+    ) -> Result<(), String> {
+        let zero = self.b.literal(Literal::of(ty, 0.0));
+        let locals: Vec<LocalId> = totals.iter().map(|total| self.b.local(total, zero)).collect();
+        let j = self.b.begin_sum(name, from, to, locals.clone());
+        self.names.push(BTreeMap::new());
+        self.declare(name, Meaning::Value(j));
+        for line in body {
+            self.line(line)?;
+        }
+        let values = self.terms(values)?;
+        for (local, value) in locals.iter().zip(values) {
+            let before = self.b.get(*local);
+            let longer = self.b.binary(Binary::Add, before, value);
+            self.b.set(*local, longer);
+        }
+        self.names.pop();
+        self.b.end_loop(None);
+        for (total, local) in totals.iter().zip(locals) {
+            self.declare(total, Meaning::Local(local));
+        }
+        Ok(())
+    }
+
+    fn par(&mut self, ranges: &'s [(String, Term, Term)], body: &'s [Line]) -> Result<(), String> {
+        let mut bounds = Vec::new();
+        for (name, from, to) in ranges {
+            bounds.push((name.as_str(), self.term(from)?, self.term(to)?));
+        }
+        let vars = self.b.begin_par(&bounds);
+        self.names.push(BTreeMap::new());
+        for ((name, ..), var) in ranges.iter().zip(vars) {
+            self.declare(name, Meaning::Value(var));
+        }
+        self.block(body)?;
+        self.names.pop();
+        self.b.end_par();
+        Ok(())
+    }
+
+    fn temp(&mut self, temp: &'s ArrayOf) -> Result<(), String> {
+        let mut shape = Vec::new();
+        for extent in &temp.extents {
+            shape.push(self.extent(*extent)?);
+        }
+        let id = self.b.temp(&temp.name, temp.ty, &shape);
+        self.declare(&temp.name, Meaning::Array(id, temp.extents.clone()));
         Ok(())
     }
 

@@ -192,6 +192,39 @@ pub fn sums_beside_ordered_sums_are_the_same_everywhere() {
     }
 }
 
+/// Iterations that run side by side add to elements that they share, several times each, and where a condition holds.
+#[test]
+pub fn sums_over_iterations_side_by_side_are_the_same_everywhere() {
+    for ty in ["f64", "f32"] {
+        for rest in ["", "if v > sum { q[t] += v; }", "q[t].max_assign(v);", "loss[[]] += v;"] {
+            let program = parse(&format!(
+                "program p(x: &Array2<{ty}>, y: &mut Array1<{ty}>, q: &mut Array1<{ty}>, loss: &mut Array0<{ty}>) {{
+                    for i in par(0..x.dim(1)) {{
+                        let mut sum = x[[0, i]];
+                        for t in 0..x.dim(0) {{
+                            let v = x[[t, i]] * sum;
+                            y[x.dim(0) - 1 - t] += v;
+                            sum = sum * x[[t, i]] + v;
+                            y[x.dim(0) - 1 - t] += sum;
+                            {rest}
+                        }}
+                    }}
+                }}"
+            ))
+            .unwrap();
+            for (n, m) in [(1, 0), (1, 1), (3, 7), (5, 67), (40, 1_003), (3, 40_007)] {
+                let inputs = [
+                    Input::Array(vec![n, m], 1),
+                    Input::Array(vec![n], 2),
+                    Input::Array(vec![n], 3),
+                    Input::Array(vec![], 4),
+                ];
+                check(&program, &inputs).unwrap();
+            }
+        }
+    }
+}
+
 /// Elements come in order, with few terms each or with many, in all iterations or in the first ones alone.
 #[test]
 pub fn ordered_sums_whose_elements_come_in_order_are_the_same_everywhere() {

@@ -22,6 +22,7 @@ fn edge(kind: i32, a: Vec2<f64>, b: Vec2<f64>) -> (Vec2<f64>, f64) {
             let d = b - a;
             (d, d.norm())
         }
+        k if k < -9 => (Vec2::zero(), 0.0),
         k if k < 0 => (Vec2::splat(k as f64), a.dot(b)),
         _ => (a + b, 1.0),
     }

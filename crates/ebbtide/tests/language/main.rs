@@ -15,6 +15,7 @@ mod library_parts;
 mod operations;
 mod parameters;
 mod parts;
+mod patterns;
 mod printing;
 mod ranks;
 mod reductions;

@@ -29,7 +29,14 @@ fn values(p: &mut Array1<Vec2<f64>>, u: &mut Array1<f64>, k: &mut Array1<i32>) {
         }
         k.push(1);
         u[i.saturating_sub(1)] = 0.0;
+        u[i] = u[i].to_radians();
     }
+}
+
+#[program]
+fn of_std(a: &mut Array1<f64>, b: &mut Array1<f64>) {
+    std::mem::swap(a, b);
+    std::thread::yield_now();
 }
 
 fn main() {}

@@ -68,9 +68,8 @@ fn dynamic(u: &mut Array1<f64>) {
 fn local(u: &mut Array1<f64>, body: Body) {
     let n = u.len();
     for i in par(0..n) {
-        let Body { pos, mass } = body;
-        let other = Body { mass: 2.0, ..body };
-        (u[0], u[1]) = (u[1], u[0]);
+        let Body { pos, mass: 2.0 } = body;
+        (u[0], u[1]) += (u[1], u[0]);
         assert_eq!(u[i], 1.0);
         dbg!(u[i]);
         let x = if u[i] > 0.0 { continue; };
@@ -80,6 +79,16 @@ fn local(u: &mut Array1<f64>, body: Body) {
     }
     for i in par(n) {
         u[i] = 0.0;
+    }
+}
+
+#[program]
+fn taken_apart(u: &mut Array1<f64>, body: Body) {
+    for i in par(0..u.len()) {
+        let Body { mass } = body;
+        let Body { pos, weight, .. } = body;
+        let other = Body { mass: 2.0, ..mass };
+        u[i] = other.mass;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Literals, values with names, local variables.
 
-use ebbtide_ir::{Literal, LocalId};
+use ebbtide_ir::{Literal, LocalId, Type};
 
 use crate::cx::Cx;
 use crate::scalar::{Float, Scalar};
@@ -11,6 +11,12 @@ use crate::value::{Expr, Local, Readable, Same, Variable};
 #[track_caller]
 pub fn lit<T: Scalar>(cx: &Cx, value: T) -> Expr<T> {
     Expr::new(cx.emit(|b| b.literal(value.literal())))
+}
+
+/// `-1` as a bound of a loop: in programs an index may be negative as long as nothing is indexed with it.
+pub fn negative(cx: &Cx, magnitude: usize) -> Expr<usize> {
+    let bits = (magnitude as u64).wrapping_neg();
+    Expr::new(cx.emit(|b| b.literal(Literal::from_bits(Type::Index, bits))))
 }
 
 /// `rand(seed, index)` without a type: it takes its type from where it is used, as a literal does, and `like` is one.

@@ -39,6 +39,33 @@ macro_rules! vectors {
             }
         }
 
+        /// What stands for a literal of a program: `Vec3 { x, ..v }`.
+        impl<T: Scalar> $name<T> {
+            #[doc(hidden)]
+            pub fn this_struct_needs_derive_value() -> $name<Option<Expr<T>>> {
+                $name::splat(None)
+            }
+        }
+
+        impl<T: Scalar> $name<Option<Expr<T>>> {
+            $(#[doc(hidden)]
+            pub fn $field(mut self, component: Expr<T>) -> Self {
+                self.$field = Some(component);
+                self
+            })*
+
+            // rustc has checked that no component is missing.
+            #[doc(hidden)]
+            pub fn __done(self, cx: &Cx) -> Expr<$name<T>> {
+                Expr::new($name { $($field: self.$field.unwrap_or_else(|| crate::emit::zero(cx))),* })
+            }
+
+            #[doc(hidden)]
+            pub fn __with(self, rest: Expr<$name<T>>) -> Expr<$name<T>> {
+                Expr::new($name { $($field: self.$field.unwrap_or(rest.$field)),* })
+            }
+        }
+
         impl<T: Copy> $name<T> {
             /// The vector with this number in all components.
             pub const fn splat(value: T) -> $name<T> {

@@ -20,9 +20,27 @@ enum Target {
 }
 
 impl Translator<'_> {
-    /// `place = value`.
+    /// `place = value`, `(place, place) = value`.
     pub(super) fn assign(&mut self, place: &Expr, value: &Expr, span: Span) -> TokenStream {
         let value = self.expr(value);
+        self.assign_value(place, value, span, 0)
+    }
+
+    /// Assigns a value, which is computed before any of the places is written; `depth` counts the tuples around the place.
+    fn assign_value(&mut self, place: &Expr, value: TokenStream, span: Span, depth: usize) -> TokenStream {
+        if let Expr::Tuple(tuple) = strip(place) {
+            let held = self.hidden(&format!("assigned{depth}"));
+            let mut stores = TokenStream::new();
+            for (k, place) in tuple.elems.iter().enumerate() {
+                let k = syn::Index::from(k);
+                let part = quote_spanned!(place.span()=> #held.#k);
+                stores.extend(self.assign_value(place, part, span, depth + 1));
+            }
+            return quote!({ let #held = #value; #stores });
+        }
+        if matches!(strip(place), Expr::Infer(_)) {
+            return quote!(let _ = #value;);
+        }
         match self.target(place) {
             Some(target) => self.store(target, place.span(), span, value),
             None => TokenStream::new(),
@@ -158,7 +176,7 @@ impl Translator<'_> {
             }
             Expr::Tuple(tuple) => {
                 self.errors
-                    .at(tuple, "assign to one place at a time: `let old = u[0]; u[0] = u[1]; u[1] = old;`");
+                    .at(tuple, "only `=` takes a tuple of places: write one assignment for each of them");
                 None
             }
             other => {

@@ -60,7 +60,7 @@ const METHODS: &[(&str, usize)] = &[
 ];
 
 /// The functions of the prelude that programs call.
-const ITEMS: &[&str] = &[
+pub const ITEMS: &[&str] = &[
     "all_max",
     "all_min",
     "all_sum",
@@ -173,6 +173,18 @@ impl Translator<'_> {
                 self.errors.at(call, format!("write it as a method: `x.{}(..)`", last.ident));
                 return TokenStream::new();
             }
+        }
+        if segments.len() > 1
+            && segments.first().is_some_and(|first| first.ident == "std" || first.ident == "core")
+        {
+            let message = match last.ident == "swap" {
+                true => "write `swap(a, b)` for arrays, `(a, b) = (b, a)` for values",
+                false => {
+                    "programs call `#[func]`s and what the prelude has, not functions of `std`: functions of numbers are methods"
+                }
+            };
+            self.errors.at(&call.func, message);
+            return TokenStream::new();
         }
         if is_constructor(&path.path) {
             return self.constructor(call, path);
@@ -293,12 +305,9 @@ impl Translator<'_> {
         quote_spanned!(call.span()=> #path #list)
     }
 
-    /// `Particle { pos, mass: 1.0 }`: rustc checks the fields on a literal that is never made. A struct that is no value has no
+    /// `Particle { pos, mass: 1.0 }`, `Particle { mass: 1.0, ..p }`: rustc checks the fields on a literal that is never made. A struct that is no value has no
     /// draft; rustc can only say that by its name: so the name says what to do.
     pub(super) fn struct_literal(&mut self, literal: &syn::ExprStruct) -> TokenStream {
-        if let Some(rest) = &literal.rest {
-            self.errors.at(rest, "write all fields: there is no `..`");
-        }
         let path = &literal.path;
         let mut fields = Vec::new();
         for (k, field) in literal.fields.iter().enumerate() {
@@ -310,6 +319,11 @@ impl Translator<'_> {
             let (held, given) = (self.hidden(&format!("field{k}")), self.hidden(&format!("given{k}")));
             fields.push((name.clone(), held, given, value));
         }
+        // The struct that the other fields are taken from, and one of its type for rustc.
+        let rest = literal
+            .rest
+            .as_ref()
+            .map(|rest| (self.hidden_at("rest", rest.span()), self.hidden("given_rest"), self.expr(rest)));
         let holds =
             fields.iter().map(|(name, held, _, value)| quote_spanned!(name.span()=> let #held = #value;));
         let givens = fields.iter().map(|(_, _, given, _)| given);
@@ -318,11 +332,19 @@ impl Translator<'_> {
         });
         let sets = fields.iter().map(|(name, held, _, _)| quote_spanned!(name.span()=> .#name(#held)));
         let cx = &self.cx;
+        let (hold_rest, given_rest, check_rest, done) = match &rest {
+            Some((held, given, value)) => {
+                let done = quote_spanned!(value.span()=> __with(#held));
+                (quote!(let #held = #value;), quote!(#given), quote!(..#given), done)
+            }
+            None => (TokenStream::new(), TokenStream::new(), TokenStream::new(), quote!(__done(#cx))),
+        };
         quote_spanned! {path.span()=> {
             #(#holds)*
+            #hold_rest
             #[allow(clippy::all)]
-            let _ = |#(#givens),*| #path { #(#checks),* };
-            #path::this_struct_needs_derive_value()#(#sets)*.__done(#cx)
+            let _ = |#(#givens,)* #given_rest| #path { #(#checks,)* #check_rest };
+            #path::this_struct_needs_derive_value()#(#sets)*.#done
         }}
     }
 

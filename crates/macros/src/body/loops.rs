@@ -5,8 +5,8 @@ use quote::quote;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Block, Expr, ExprForLoop, ExprLoop, ExprRange, ExprWhile, Ident, Label, Lit, Pat, RangeLimits,
-    Stmt,
+    Attribute, Block, Expr, ExprForLoop, ExprLoop, ExprRange, ExprUnary, ExprWhile, Ident, Label, Lit, Pat,
+    RangeLimits, Stmt, UnOp,
 };
 
 use super::{Level, Translator, is_tool_attribute, strip};
@@ -251,8 +251,8 @@ impl Translator<'_> {
             self.errors.at(range, "a range needs both ends: `0..n`");
             return None;
         };
-        let from = self.index(from);
-        let end = self.index(to);
+        let from = self.bound(from);
+        let end = self.bound(to);
         let end = match &range.limits {
             RangeLimits::HalfOpen(_) => end,
             RangeLimits::Closed(token) => {
@@ -262,6 +262,16 @@ impl Translator<'_> {
             }
         };
         Some((from, end))
+    }
+
+    /// An end of a range. It may be negative: `for d in -1..=1 { s += u[i + d]; }`.
+    fn bound(&mut self, bound: &Expr) -> TokenStream {
+        if let Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) = strip(bound)
+            && let Expr::Lit(magnitude) = strip(expr)
+        {
+            return self.emit(magnitude.span(), "negative", &[quote!(#magnitude)]);
+        }
+        self.index(bound)
     }
 
     fn no_label(&mut self, label: &Option<Label>) {

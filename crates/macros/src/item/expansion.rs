@@ -80,7 +80,10 @@ impl Item<'_> {
             Kind::Func => {
                 let output = match &sig.output {
                     ReturnType::Default => quote!(()),
-                    ReturnType::Type(_, ty) => quote_spanned!(ty.span()=> ::ebbtide::__lang::Expr<#ty>),
+                    ReturnType::Type(_, ty) => {
+                        let known = self.known.in_type(ty);
+                        quote_spanned!(ty.span()=> ::ebbtide::__lang::Expr<#known>)
+                    }
                 };
                 let inside = pass(quote! {
                     ::ebbtide::__lang::emit::call_func(#cx, ::core::any::type_name::<Self>(), #name, || { #body })

@@ -1,14 +1,15 @@
 //! `match` as a chain of `if`s.
 //!
-//! Input: a `match` over integers or the variants of a unit enum. Output: a `let` of what is matched, and the chain. rustc
+//! Input: a `match` over integers, the variants of a unit enum, or tuples of these. Output: a `let` of what is matched, and the chain. rustc
 //! checks the patterns as it always does, on a `match` with the same patterns that never runs.
 
-use proc_macro2::{Ident, Span};
-use quote::{quote, quote_spanned};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprMatch, Pat, RangeLimits, Stmt, parse_quote_spanned};
 
 use crate::errors::Errors;
+use crate::types::mentions;
 
 /// `let matched = x;`, what has rustc check the patterns, and `if matched == 0 { … } else if … else { … }`.
 pub fn match_to_if(expr: &ExprMatch, errors: &mut Errors) -> [Stmt; 3] {
@@ -17,26 +18,32 @@ pub fn match_to_if(expr: &ExprMatch, errors: &mut Errors) -> [Stmt; 3] {
     let mut chain: Option<Expr> = None;
     for (k, arm) in expr.arms.iter().enumerate().rev() {
         let (pat, guard) = split_guard(&arm.pat);
-        let (mut condition, binding) = test(pat, &matched, errors);
-        let bind = binding.map(|name| quote!(let #name = #matched;));
+        let (mut condition, bindings) = test(pat, &quote!(#matched), errors);
         if let Some(guard) = guard {
-            let guard: Expr = match &bind {
-                Some(bind) => parse_quote_spanned!(guard.span()=> { #bind #guard }),
-                None => guard.clone(),
+            let bind = bindings.iter().map(|(name, part)| quote!(let #name = #part;));
+            let guard: Expr = match bindings.is_empty() {
+                true => guard.clone(),
+                false => parse_quote_spanned!(guard.span()=> { #(#bind)* #guard }),
             };
             condition = Some(match condition {
                 Some(condition) => parse_quote_spanned!(guard.span()=> #condition && #guard),
                 None => guard,
             });
         }
+        // A name that its guard alone reads would be an unused one in the body.
+        let reads = |name: &Ident| mentions(arm.body.to_token_stream(), std::slice::from_ref(name));
+        let bind: Vec<TokenStream> = bindings
+            .iter()
+            .filter(|(name, _)| guard.is_none() || reads(name))
+            .map(|(name, part)| quote!(let #name = #part;))
+            .collect();
         let last = k + 1 == expr.arms.len();
         if last && guard.is_some() {
             errors.at(&arm.pat, "the last arm has no `if`: write `_ => …` after it");
         }
-        let body: Expr = match (&bind, &*arm.body) {
-            (None, body @ Expr::Block(block)) if block.label.is_none() => body.clone(),
-            (None, body) => parse_quote_spanned!(body.span()=> { #body }),
-            (Some(bind), body) => parse_quote_spanned!(body.span()=> { #bind #body }),
+        let body: Expr = match &*arm.body {
+            body @ Expr::Block(block) if bind.is_empty() && block.label.is_none() => body.clone(),
+            body => parse_quote_spanned!(body.span()=> { #(#bind)* #body }),
         };
         chain = Some(match (condition, chain) {
             // Patterns are exhaustive: where no other fits, the last one does.
@@ -71,17 +78,18 @@ fn split_guard(pat: &Pat) -> (&Pat, Option<&Expr>) {
     }
 }
 
-/// The condition under which a pattern fits (`None`: always), and the name that it binds.
-fn test(pat: &Pat, matched: &Ident, errors: &mut Errors) -> (Option<Expr>, Option<Ident>) {
+/// The condition under which a pattern fits what is matched, or a part of it (`None`: always), and the names that it binds to
+/// parts.
+fn test(pat: &Pat, matched: &TokenStream, errors: &mut Errors) -> (Option<Expr>, Vec<(Ident, TokenStream)>) {
     let span = pat.span();
     let condition: Expr = match pat {
-        Pat::Wild(_) => return (None, None),
+        Pat::Wild(_) => return (None, Vec::new()),
         Pat::Paren(paren) => return test(&paren.pat, matched, errors),
         Pat::Ident(name) if name.by_ref.is_none() && name.mutability.is_none() && name.subpat.is_none() => {
             let ident = &name.ident;
             // As rustc warns, a name in capitals is a constant and any other one a binding.
             if !ident.to_string().starts_with(char::is_uppercase) {
-                return (None, Some(ident.clone()));
+                return (None, vec![(ident.clone(), matched.clone())]);
             }
             parse_quote_spanned!(span=> #matched == #ident)
         }
@@ -99,17 +107,30 @@ fn test(pat: &Pat, matched: &Ident, errors: &mut Errors) -> (Option<Expr>, Optio
             match (low, high) {
                 (Some(low), Some(high)) => parse_quote_spanned!(span=> (#low) & (#high)),
                 (Some(one), None) | (None, Some(one)) => one,
-                (None, None) => return (None, None),
+                (None, None) => return (None, Vec::new()),
             }
+        }
+        Pat::Tuple(tuple) => {
+            let (mut all, mut bindings) = (None, Vec::new());
+            for (k, pat) in tuple.elems.iter().enumerate() {
+                let k = syn::Index::from(k);
+                let (condition, names) = test(pat, &quote_spanned!(span=> #matched.#k), errors);
+                bindings.extend(names);
+                all = match (all, condition) {
+                    (Some(all), Some(condition)) => Some(parse_quote_spanned!(span=> (#all) & (#condition))),
+                    (one, other) => one.or(other),
+                };
+            }
+            return (all, bindings);
         }
         Pat::Or(or) => {
             let mut all: Option<Expr> = None;
             for case in &or.cases {
-                let (condition, binding) = test(case, matched, errors);
-                if let Some(name) = binding {
+                let (condition, bindings) = test(case, matched, errors);
+                for (name, _) in bindings {
                     errors.at(name, "a name stands alone in its pattern: write `n if n < 3 => …`");
                 }
-                let Some(condition) = condition else { return (None, None) };
+                let Some(condition) = condition else { return (None, Vec::new()) };
                 all = Some(match all {
                     None => condition,
                     Some(all) => parse_quote_spanned!(span=> (#all) | (#condition)),
@@ -117,14 +138,14 @@ fn test(pat: &Pat, matched: &Ident, errors: &mut Errors) -> (Option<Expr>, Optio
             }
             match all {
                 Some(all) => all,
-                None => return (None, None),
+                None => return (None, Vec::new()),
             }
         }
         _ => {
             errors
-                .at(pat, "patterns are numbers, ranges, variants without fields, constants, a name and `_`");
-            return (None, None);
+                .at(pat, "patterns are numbers, ranges, variants without fields, constants, a name, `_`, and tuples of these");
+            return (None, Vec::new());
         }
     };
-    (Some(condition), None)
+    (Some(condition), Vec::new())
 }

@@ -12,6 +12,7 @@ use crate::device::frame::View;
 use crate::error::{Error, Result};
 use crate::gradient::CompiledGradient;
 use crate::gradient::compile::Variant;
+use crate::gradient::last_needs::Needs;
 use crate::gradient::parts;
 use crate::gradient::plan::{Budget, Plan};
 use crate::gradient::planner::{Found, Need, Schedules, plan};
@@ -21,7 +22,7 @@ use crate::launch::parts::together;
 use crate::launch::unequal_shapes;
 
 /// Plans made before: planning is worth remembering, since most launches have the shapes of the last one.
-pub(super) type Plans = Arc<Mutex<Vec<(Shapes, Vec<(Vec<Need>, u64)>, Budget, Tiers, Chosen)>>>;
+pub(super) type Plans = Arc<Mutex<Vec<(Shapes, Vec<Needs>, Budget, Tiers, Chosen)>>>;
 
 /// What a gradient program relies on: how swapped arrays compare, and whether others are alike.
 type Shapes = (SwappedShapes, bool);
@@ -51,7 +52,7 @@ impl CompiledGradient {
     pub(super) fn variants_for(&self, args: &[Arg<'_>]) -> Result<&Arc<[Variant]>> {
         let usual = &self.variants[0];
         let (views, scalars) = bind_first(&usual.program, &self.device, args)?;
-        if let Some(pair) = usual.unequal(&usual.source.swaps(), &views, &scalars)? {
+        if let Some(pair) = usual.unequal(&usual.swaps, &views, &scalars)? {
             if let Some(variants) = self.unequal.get() {
                 return Ok(variants);
             }
@@ -116,7 +117,7 @@ impl CompiledGradient {
         only: Option<usize>,
     ) -> Result<Chosen> {
         let only = parts::agree_variant(self.program(), only)?;
-        let mut needs: Vec<(Vec<Need>, u64)> = Vec::new();
+        let mut needs: Vec<Needs> = Vec::new();
         let mut of_variant = HashMap::new();
         let mut failed = None;
         for (k, variant) in variants.iter().enumerate().filter(|(k, _)| only.is_none_or(|only| only == *k)) {
@@ -221,8 +222,8 @@ impl CompiledGradient {
     }
 
     /// What is beyond memory, where a plan may want it: then it is seen how fast it is.
-    fn reach(&self, needs: &[(Vec<Need>, u64)], budget: Budget, free: u64) -> Result<Option<Reach>> {
-        let all = |(needs, fixed): &(Vec<Need>, u64)| fixed + needs.iter().map(Need::store_all).sum::<u64>();
+    fn reach(&self, needs: &[Needs], budget: Budget, free: u64) -> Result<Option<Reach>> {
+        let all = |(needs, fixed): &Needs| fixed + needs.iter().map(Need::store_all).sum::<u64>();
         let most = match budget {
             Budget::Bytes(bytes) => bytes,
             _ => free / 2,

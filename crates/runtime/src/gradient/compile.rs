@@ -10,6 +10,7 @@ use crate::device::frame::View;
 use crate::device::frame::extents::extents;
 use crate::device::{Device, Executable};
 use crate::error::{Error, Result};
+use crate::gradient::last_needs::LastNeeds;
 use crate::gradient::lent::LentArrays;
 use crate::gradient::steps::Steps;
 use crate::launch::undone_arrays;
@@ -22,6 +23,9 @@ pub(crate) struct Variant {
     pub source: Arc<Program>,
     pub program: Arc<Program>,
     pub facts: Arc<Facts>,
+    /// The pairs of arrays that the source swaps.
+    pub swaps: Vec<(ArrayId, ArrayId)>,
+    pub last_needs: LastNeeds,
     pub steps: Steps,
     /// By loop: what an iteration pushes.
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
@@ -98,6 +102,8 @@ impl Variant {
         Ok(Variant {
             inner,
             lent,
+            swaps: source.swaps(),
+            last_needs: LastNeeds::of(&program),
             source: Arc::new(source.clone()),
             program: Arc::new(program),
             facts: Arc::new(facts),

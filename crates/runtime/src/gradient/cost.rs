@@ -10,6 +10,7 @@ use crate::device::frame::extents::{extents, from_arguments};
 use crate::error::Result;
 use crate::gradient::compile::Variant;
 use crate::gradient::counts::{Known, Nest};
+use crate::gradient::last_needs::Needs;
 use crate::gradient::planner::Need;
 use crate::gradient::steps::{Step, Sweep};
 
@@ -18,7 +19,11 @@ const UNKNOWN_ITERATIONS: f64 = 100.0;
 
 impl Variant {
     /// What has to be planned: the loops, and the bytes that every plan needs.
-    pub fn needs(&self, views: &[View], scalars: &[Literal]) -> Result<(Vec<Need>, u64)> {
+    pub fn needs(&self, views: &[View], scalars: &[Literal]) -> Result<Needs> {
+        self.last_needs.remembered(views, scalars, || self.needs_from(views, scalars))
+    }
+
+    fn needs_from(&self, views: &[View], scalars: &[Literal]) -> Result<Needs> {
         let mut sizes = vec![0u64; self.program.arrays.len()];
         let mut fixed = 0;
         for id in self.program.array_ids() {

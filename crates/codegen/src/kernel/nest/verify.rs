@@ -7,7 +7,7 @@
 //!    of the lanes of a leaf, and all of them are in one step.
 //! 5. Rows are taken as one where there are several ranges.
 //! 6. The label for faults stands behind the loops, once.
-//! 7. Threads that note terms in buckets run one iteration at a time, there are no leaves, and the nest has no other loops.
+//! 7. Where threads note terms in buckets there are no leaves, and the nest has no other loops.
 
 use std::fmt;
 
@@ -29,7 +29,6 @@ impl fmt::Display for Broken {
 pub(crate) fn verify(nest: &Nest) -> Result<(), Broken> {
     if let Some(Buckets { row, .. }) = &nest.buckets {
         holds(nest.body.is_empty() && nest.reductions.is_empty(), 7)?;
-        holds(row.inside.iter().all(|l| l.kind == Kind::Seq), 7)?;
         return row.inside.iter().try_for_each(|l| interior(row, l, false));
     }
     let [Node::For(shares), Node::Label(_)] = &nest.body[..] else { return Err(Broken(6)) };

@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
                 next[id.index()] = next[array.index()];
             }
         }
-        if let Some((a, b)) = variant.source.swaps().into_iter().find(|(a, b)| {
+        if let Some((a, b)) = variant.swaps.iter().copied().find(|(a, b)| {
             variant.source.swapped == ebbtide_ir::SwappedShapes::Equal && next[a.index()] != next[b.index()]
         }) {
             let [a, b] = [a, b].map(|id| &variant.source.array(id).name);
