@@ -174,9 +174,9 @@ fn equal_shapes(program: &Program) -> Vec<ArrayId> {
 type Stretch = u32;
 
 /// May the host give arrays other shapes here, or in blocks of this statement?
-fn lets_host_in(stmt: &Stmt) -> bool {
+fn lets_host_in(block: &[Stmt]) -> bool {
     let mut found = false;
-    walk(std::slice::from_ref(stmt), &mut |inner| found |= matches!(inner, Stmt::Region(_) | Stmt::Host(..)));
+    walk(block, &mut |inner| found |= matches!(inner, Stmt::Region(_) | Stmt::Host(..)));
     found
 }
 
@@ -185,7 +185,7 @@ fn stretches(program: &Program, changing: &HashSet<ArrayId>) -> HashMap<ValueId,
     /// The depth of recursion is that of nesting in the source.
     fn visit(
         block: &Block,
-        reads: &dyn Fn(ValueId) -> bool,
+        (reads, hosted): (&dyn Fn(ValueId) -> bool, bool),
         at: &mut Stretch,
         found: &mut HashMap<ValueId, Stretch>,
     ) {
@@ -194,10 +194,11 @@ fn stretches(program: &Program, changing: &HashSet<ArrayId>) -> HashMap<ValueId,
                 Stmt::Let(v) if reads(*v) => drop(found.insert(*v, *at)),
                 _ => {}
             }
-            let step = u32::from(lets_host_in(stmt));
+            // Only programs that yield are gone through once more for each of their loops.
+            let step = u32::from(hosted && lets_host_in(std::slice::from_ref(stmt)));
             *at += step;
             for block in stmt.blocks() {
-                visit(block, reads, at, found);
+                visit(block, (reads, hosted), at, found);
                 *at += step;
             }
         }
@@ -207,7 +208,7 @@ fn stretches(program: &Program, changing: &HashSet<ArrayId>) -> HashMap<ValueId,
         _ => false,
     };
     let mut found = HashMap::new();
-    visit(&program.body, &reads, &mut 0, &mut found);
+    visit(&program.body, (&reads, lets_host_in(&program.body)), &mut 0, &mut found);
     found
 }
 

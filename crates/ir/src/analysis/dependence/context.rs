@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
+use super::changes::Changes;
 use super::formula::Formula;
 use super::poly::Poly;
 use super::terms::Terms;
@@ -63,7 +64,8 @@ impl Access {
 
 /// The contexts of all parallel loops of a block at program level.
 pub fn contexts(terms: &mut Terms<'_>, block: &Block) -> BTreeMap<ParId, Context> {
-    let mut walker = Walker { terms, now: Context::default(), found: BTreeMap::new(), inside: None };
+    let (now, changes) = (Context::default(), Changes::default());
+    let mut walker = Walker { terms, now, found: BTreeMap::new(), inside: None, changes };
     walker.block(block);
     walker.found
 }
@@ -90,7 +92,8 @@ pub fn accesses(terms: &mut Terms<'_>, context: &Context, par: &Par) -> (Vec<For
     }
     let inside = Inside { written, accesses: Vec::new(), claims: Rc::new(Vec::new()), loops: Vec::new() };
     let now = Context { facts: Vec::new(), ..context.clone() };
-    let mut walker = Walker { terms, now, found: BTreeMap::new(), inside: Some(inside) };
+    let changes = Changes::default();
+    let mut walker = Walker { terms, now, found: BTreeMap::new(), inside: Some(inside), changes };
     walker.block(&par.body);
     (domain, walker.inside.map(|inside| inside.accesses).unwrap_or_default())
 }
@@ -109,6 +112,7 @@ struct Walker<'t, 'p> {
     found: BTreeMap<ParId, Context>,
     /// The parallel loop whose body is being walked.
     inside: Option<Inside>,
+    changes: Changes,
 }
 
 impl Walker<'_, '_> {
@@ -186,7 +190,11 @@ impl Walker<'_, '_> {
             }
             Stmt::Loop(l) => {
                 let known = self.now.facts.len();
-                let bounds = self.lower_bounds(l);
+                // Most loops set no variables, and nests are deep: they need not be gone through for their bounds.
+                let bounds = match self.changes.of(stmt).locals.is_empty() {
+                    true => Vec::new(),
+                    false => self.lower_bounds(l),
+                };
                 self.forget(stmt);
                 self.keep(&bounds);
                 if let Some(inside) = &mut self.inside {
@@ -248,36 +256,20 @@ impl Walker<'_, '_> {
     /// What a statement sets in its blocks is not known any more.
     fn forget(&mut self, stmt: &Stmt) {
         let varies = self.inside.is_some();
-        let mut set = BTreeSet::new();
-        walk(std::slice::from_ref(stmt), &mut |inner| {
-            if let Stmt::Set(local, _) | Stmt::Declare(local, _) = inner {
-                set.insert(*local);
-            }
-        });
-        for local in set {
-            let fresh = self.terms.fresh(local, varies);
-            self.now.locals.insert(local, fresh);
+        let changed = self.changes.of(stmt);
+        for local in &changed.locals {
+            let fresh = self.terms.fresh(*local, varies);
+            self.now.locals.insert(*local, fresh);
         }
         if self.inside.is_some() {
             return;
         }
-        let mut written: BTreeSet<ArrayId> = written(std::slice::from_ref(stmt)).into_iter().collect();
-        let mut anything = false;
-        walk(std::slice::from_ref(stmt), &mut |inner| match inner {
-            Stmt::Temp(a) | Stmt::Pop(a) => drop(written.insert(*a)),
-            Stmt::Push(push) => drop(written.insert(push.array)),
-            Stmt::Claim(claim) => drop(written.insert(claim.taken)),
-            // What the host or a driver does in between is not known.
-            Stmt::Host(..) | Stmt::Forward(_) | Stmt::Backward(_) => anything = true,
-            Stmt::Region(region) => anything |= region.flag.is_some(),
-            _ => {}
-        });
-        if anything {
+        if changed.anything {
             self.now.all = self.terms.version();
             self.now.arrays.clear();
             self.now.elements.clear();
         }
-        written.into_iter().for_each(|array| self.changed(array));
+        changed.arrays.iter().for_each(|array| self.changed(*array));
     }
 
     /// The contents of an array are others from here on.

@@ -11,6 +11,7 @@
 //! it cannot prove that, what is left are conditions on scalars and shapes: their opposite is checked when the loop begins
 //! ([`require`]).
 
+mod changes;
 mod context;
 mod formula;
 mod invariant;
