@@ -1,7 +1,9 @@
 //! Classes of programs that others wrote: microseconds per step of program and gradient, launches alone; on a GPU beside the
 //! best that is known by hand or from JAX (`highest`) for the same problem on an H200.
 //!
-//! `cargo run --release -p ebbtide-bench --bin classes -- cuda|THREADS [scatter|particles|all_pairs|heat|rows]`
+//! `cargo run --release -p ebbtide-bench --bin classes -- cuda|THREADS [scatter|particles|all_pairs|heat|rows|products]`
+//!
+//! What cuBLAS needs for the same products: `python bench/peers/products_torch.py`.
 
 use std::time::Instant;
 
@@ -197,6 +199,24 @@ fn moved_vectors(
     }
 }
 
+/// Two products a step, each of what the last one gave: rows of a batch by a square matrix.
+#[program]
+fn products(
+    h: &mut Array2<f32>,
+    z: &mut Array2<f32>,
+    w: &mut Array2<f32>,
+    steps: usize,
+    loss: &mut Array0<f32>,
+) {
+    for _t in 0..steps {
+        matmul(h, w, z);
+        matmul(z, w, h);
+    }
+    for (i, j) in par(0..h.dim(0), 0..h.dim(1)) {
+        loss[[]] += h[[i, j]] * h[[i, j]];
+    }
+}
+
 /// The shortest of some runs, in microseconds.
 fn best(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     work()?;
@@ -321,6 +341,27 @@ fn main() -> Result<()> {
         class!(&device, "10^5 rows of 3, masses", "", moved_masses, x, 20, (x, v, m), loss);
         let (mut x, mut v) = (device.array(&vectors)?, device.array(&vectors)?);
         class!(&device, "10^5 vectors, masses", "", moved_vectors, x, 20, (x, v, m), loss);
+    }
+    if "products".contains(&wanted) {
+        for (batch, n) in [(64, 512), (256, 1024), (1024, 1024), (2048, 2048)] {
+            let scale = 1.0 / (n as f32).sqrt();
+            let of = |count: usize, by: f32| -> Vec<f32> {
+                (0..count).map(|k| by * (2.0 * number(k) - 1.0)).collect()
+            };
+            let mut h = device.array_with_shape([batch, n], &of(batch * n, 1.0))?;
+            let mut z = device.zeros::<f32, 2>([batch, n])?;
+            let mut w = device.array_with_shape([n, n], &of(n * n, scale))?;
+            class!(
+                &device,
+                format!("two products, {batch} x {n} x {n}"),
+                "",
+                products,
+                w,
+                10,
+                (h, z, w),
+                loss
+            );
+        }
     }
     Ok(())
 }

@@ -98,8 +98,8 @@ fn leaves(unit: &Unit) -> usize {
 
 /// Compiled code on the GPU.
 struct Loaded {
-    /// Of each part of the text.
-    modules: Vec<Module>,
+    /// Of each part of the text: it stays loaded for the kernels.
+    _modules: Vec<Module>,
     kernels: Vec<Kernel>,
     copier: Kernel,
 }
@@ -107,9 +107,6 @@ struct Loaded {
 impl Drop for Native {
     fn drop(&mut self) {
         self.gpu.release(self.partials.0);
-        let modules = self.loaded.iter().filter_map(OnceLock::get).flat_map(|loaded| &loaded.modules);
-        let batch = self.batch.get().and_then(Option::as_ref).map(|(module, _)| module);
-        modules.chain(batch).for_each(|module| self.gpu.unload(module));
     }
 }
 
@@ -148,7 +145,7 @@ impl Native {
             .map(|k| self.kernel(&modules[self.unit.parts[k]], &format!("segment_{k}"), self.threads(k)))
             .collect::<Result<Vec<Kernel>>>()?;
         let copier = self.kernel(&modules[0], "eb_copy_arrays", target.threads)?;
-        Ok(cell.get_or_init(|| Loaded { modules, kernels, copier }))
+        Ok(cell.get_or_init(|| Loaded { _modules: modules, kernels, copier }))
     }
 
     /// The parts of the text, compiled at the same time and loaded.

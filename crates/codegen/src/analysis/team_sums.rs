@@ -1,8 +1,9 @@
 //! Which parallel loops several threads of a grid take together, an iteration at a time. Input: a parallel loop; output: yes
 //! or no.
 //!
-//! Iterations with sums over a range are few and long: sixteen threads take the lanes of a sum (law 8) side by side. Everything
-//! else of the iteration they do alike, and one of them stores.
+//! Iterations with sums over a range are few and long: sixteen threads take the lanes of a leaf of a sum (law 8) side by side, and
+//! several times sixteen take several leaves where iterations are few. Everything else of the iteration they do alike, and one of
+//! them stores.
 
 use ebbtide_ir::{Facts, Par, Program, Sharing, Stmt, walk};
 

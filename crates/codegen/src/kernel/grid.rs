@@ -120,7 +120,7 @@ pub(crate) enum Kind {
     Seq,
     /// Each thread of the grid takes some.
     Grid,
-    /// Each team of sixteen threads takes some.
+    /// Each team of threads takes some.
     Teams,
     /// Each block takes some.
     Blocks,

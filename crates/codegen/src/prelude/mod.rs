@@ -2,6 +2,7 @@
 
 mod matmul;
 
+use ebbtide_ir::leaf;
 use ebbtide_math::Format;
 use ebbtide_math::c::Shape;
 
@@ -12,17 +13,24 @@ use crate::kernel::machine::{COMBINED, NOTED, WORTH_NOTING, WORTH_SHARING};
 pub(crate) use matmul::products;
 
 /// The prelude of CUDA C: what a launch is given, how its threads meet, what they compute with.
-pub(crate) const CUDA: &str =
-    concat!(include_str!("launch.cu"), include_str!("barrier.cu"), include_str!("prelude.cu"));
+pub(crate) fn cuda() -> String {
+    let text = concat!(include_str!("launch.cu"), include_str!("barrier.cu"), include_str!("prelude.cu"));
+    leaves(text)
+}
 
 /// How noted terms are sorted and combined, in CUDA C.
 pub(crate) const ORDERED_SCATTER: &str = include_str!("ordered_scatter.cu");
 
 /// The prelude of C.
 pub(crate) fn c() -> String {
-    include_str!("prelude.c")
+    leaves(include_str!("prelude.c"))
         .replace("$WORTH_SHARING", &format!("{WORTH_SHARING:.1}"))
         .replace("$KEPT", &KEPT.to_string())
+}
+
+/// The text with the numbers of law 8 in it.
+fn leaves(text: &str) -> String {
+    text.replace("$LEAVES", &leaf::MOST.to_string()).replace("$LEAF", &leaf::LEAST.to_string())
 }
 
 /// How threads note terms in buckets, in C.

@@ -204,32 +204,39 @@ static __device__ __noinline__ void eb_move_by_digit(const eb_digit d) {
     }
 }
 
-/* Combines the sorted terms of one element from `at` on with what it has, by a warp, which reads 32 at a time and those after them at
-   once. */
+/* Combines the sorted terms of one element from `at` on with what it has, by a warp. It finds four times 32 of them while it combines
+   those before them, which it reads from the memory of the block: finding a term takes two loads, and combining it a few cycles. */
 template <typename T, typename C>
 static __device__ __noinline__ T eb_combine_rest(
     const eb_keys keys, const T *terms, i64 at, i64 count, nx element, T whole, C combine
 ) {
-    const auto here = [&](i64 at) {
-        const eb_key own = at < count ? keys[at] : eb_key{-1, 0};
-        return own.key == element ? own : eb_key{-1, 0};
-    };
-    at += threadIdx.x & 31;
-    eb_key own = here(at);
-    T next = own.key >= 0 ? terms[own.place] : (T)0;
-    for (u32 there = __ballot_sync(~0u, own.key >= 0); there;) {
-        const T term = next;
-        const u32 now = there;
-        at += 32;
-        own = now == ~0u ? here(at) : eb_key{-1, 0};
-        next = own.key >= 0 ? terms[own.place] : (T)0;
-        there = __ballot_sync(~0u, own.key >= 0);
-        if (now == ~0u) {
+    enum { AT_ONCE = 4, WORDS = EB_BLOCK_WORDS / 32 };
+    static_assert(AT_ONCE * 32 <= WORDS, "each warp has words for its terms");
+    const int lane = threadIdx.x & 31;
+    T *const own = (T *)(eb_block_memory() + (threadIdx.x >> 5) * WORDS);
+    T next[AT_ONCE];
+    const auto look = [&]() {
+        eb_key key[AT_ONCE];
+        int there = 0;
 #pragma unroll
-            for (int k = 0; k < 32; k++) whole = combine(whole, __shfl_sync(~0u, term, k));
-        } else {
-            for (u32 left = now; left; left &= left - 1) whole = combine(whole, __shfl_sync(~0u, term, __ffs(left) - 1));
+        for (int k = 0; k < AT_ONCE; k++) key[k] = at + 32 * k + lane < count ? keys[at + 32 * k + lane] : eb_key{-1, 0};
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            next[k] = key[k].key == element ? terms[key[k].place] : (T)0;
+            there += __popc(__ballot_sync(~0u, key[k].key == element));
         }
+        at += 32 * AT_ONCE;
+        return there;
+    };
+    for (int there = look(); there > 0;) {
+        __syncwarp();
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) own[32 * k + lane] = next[k];
+        __syncwarp();
+        const int now = there;
+        there = now == 32 * AT_ONCE ? look() : 0;
+        EB_AT_ONCE(16)
+        for (int k = 0; k < now; k++) whole = combine(whole, own[k]);
     }
     return whole;
 }

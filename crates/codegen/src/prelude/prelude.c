@@ -202,8 +202,9 @@ static inline i64 eb_min(i64 a, i64 b) { return a < b ? a : b; }
 enum { EB_ITERATIONS = 65536 };
 static inline i64 eb_until(i64 pass, i64 end) { return (u64)end - (u64)pass > EB_ITERATIONS ? pass + EB_ITERATIONS : end; }
 static inline i64 eb_max(i64 a, i64 b) { return a > b ? a : b; }
-/* The iterations in a leaf of one row: the order of sums. */
-static inline i64 eb_leaf_size(i64 row) { return (eb_max(row / 1024 + 1, 4096) + 15) / 16 * 16; }
+/* The order of sums: the most leaves, the least iterations of one, and the iterations in a leaf of one row. */
+enum { EB_LEAVES = $LEAVES, EB_LEAF = $LEAF };
+static inline i64 eb_leaf_size(i64 row) { return (eb_max(row / (EB_LEAVES / 2) + 1, EB_LEAF) + 15) / 16 * 16; }
 /* Narrows lo..hi to the larger of the parts beside x. */
 static inline void eb_avoid(i64 *lo, i64 *hi, i64 x) {
     if (x < *lo || x >= *hi) return;
@@ -298,7 +299,6 @@ static inline u32 eb_rem_u32(u32 a, u32 b) { return a % b; }
 enum { EB_AT_ZERO, EB_AT_ELEMENT, EB_LATER };
 
 /* The cut of an iteration space into leaves: the order of reductions. */
-enum { EB_LEAVES = 2048 };
 #define EB_SEEN f->places
 #define EB_PARTIALS (f->places + 1)
 typedef struct { i64 count, rows_per_leaf, pieces, size; } eb_leaves;
@@ -308,7 +308,7 @@ static inline i64 eb_window(const eb_frame *f, i64 sums) { return eb_min((f->sta
 /* The leaf of an iteration. */
 static inline i64 eb_leaf_of(const eb_leaves *c, i64 row, i64 at) { return at / row / c->rows_per_leaf * c->pieces + (c->pieces > 1 ? at % row / c->size : 0); }
 static inline eb_leaves eb_cut(i64 rows, i64 row) {
-    i64 size = (eb_max(eb_times(rows, row) / (EB_LEAVES / 2) + 1, 4096) + 15) / 16 * 16;
+    i64 size = (eb_max(eb_times(rows, row) / (EB_LEAVES / 2) + 1, EB_LEAF) + 15) / 16 * 16;
     eb_leaves c = {0, 1, 1, size};
     if (row <= size) c.rows_per_leaf = eb_max(size / eb_max(row, 1), 1);
     else c.pieces = row / size + (row % size != 0);

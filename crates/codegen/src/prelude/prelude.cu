@@ -199,14 +199,15 @@ EB_DO i32 eb_take(b8 *a) {
     return atomicOr((u32 *)((u64)a & ~3ull), 1u << shift) >> shift & 255;
 }
 
-/* The iterations in a leaf of one row: the order of sums. */
-EB_DO i64 eb_leaf_size(i64 row) { return (eb_max(row / 1024 + 1, 4096) + 15) / 16 * 16; }
+/* The order of sums: the most leaves, the least iterations of one, and the iterations in a leaf of one row. */
+enum { EB_LEAVES = $LEAVES, EB_LEAF = $LEAF };
+EB_DO i64 eb_leaf_size(i64 row) { return (eb_max(row / (EB_LEAVES / 2) + 1, EB_LEAF) + 15) / 16 * 16; }
 
 /* The cut of an iteration space into leaves: the order of reductions. */
-enum { EB_LEAVES = 2048, EB_SEEN = EB_LEAVES, EB_PARTIALS = EB_LEAVES + 1 };
+enum { EB_SEEN = EB_LEAVES, EB_PARTIALS = EB_LEAVES + 1 };
 struct eb_leaves { i64 count, rows_per_leaf, pieces, size; };
 static __device__ __noinline__ eb_leaves eb_cut(i64 rows, i64 row) {
-    i64 size = (eb_max(eb_times(rows, row) / (EB_LEAVES / 2) + 1, 4096) + 15) / 16 * 16;
+    i64 size = (eb_max(eb_times(rows, row) / (EB_LEAVES / 2) + 1, EB_LEAF) + 15) / 16 * 16;
     eb_leaves c = {0, 1, 1, size};
     if (row <= size) c.rows_per_leaf = eb_max(size / eb_max(row, 1), 1);
     else c.pieces = row / size + (row % size != 0);
@@ -217,7 +218,8 @@ static __device__ __noinline__ eb_leaves eb_cut(i64 rows, i64 row) {
     return c;
 }
 
-/* Memory that the threads of a block have in common, for one thing at a time: they meet before they use it for another. */
+/* Memory that the threads of a block have in common, for one thing at a time: they meet before they use it for another. Of the 48 KiB
+   that a block can have without being asked for, programs of many loops need the rest. */
 enum { EB_BLOCK_WORDS = 4608 };
 EB_DO u64 *eb_block_memory() {
     __shared__ __align__(16) u64 words[EB_BLOCK_WORDS];
@@ -250,6 +252,55 @@ EB_DO T eb_add_lanes(T sum, C combine) {
     const u32 sixteen = 0xffffu << (threadIdx.x & 16);
     for (int way = 8; way > 0; way /= 2) sum = combine(sum, __shfl_down_sync(sixteen, sum, way, 16));
     return sum;
+}
+
+/* Teams: threads of a block that take an iteration together, alike but for sums. Of a sum, sixteen take a leaf, each a lane of it; where
+   there are fewer iterations than threads could take, 2^team times sixteen take as many leaves. The number is all that a thread
+   keeps of its team: registers are few. Here, where teams take so many iterations, with so many sums at a time at most. */
+static __device__ __noinline__ int eb_team_for(const eb_thread *f, i64 iterations, int sums) {
+    int team = 0;
+    if (sums * (blockDim.x >> 4) <= EB_BLOCK_WORDS)
+        while (32 << team <= blockDim.x && eb_times(iterations, 32 << team) <= f->threads) team++;
+    /* There are fifteen barriers beside that of the block. */
+    if (team > 1 && blockDim.x > 15 * (16 << team)) team = 1;
+    /* Others may have had the memory in which sums are handed over. */
+    if (team > 0) __syncthreads();
+    return team;
+}
+/* The first iteration of a team, where neighbouring ones are in different blocks, and how many teams there are. */
+EB_DO i64 eb_first_of_team(int team) {
+    if (team == 0) return (((i64)(threadIdx.x >> 5) * gridDim.x + blockIdx.x) * 32 + (threadIdx.x & 31)) >> 4;
+    return (i64)(threadIdx.x >> (4 + team)) * gridDim.x + blockIdx.x;
+}
+EB_DO i64 eb_teams(const eb_thread *f, int team) { return f->threads >> (4 + team); }
+/* Which of the leaves that a team takes at a time is this thread's. */
+EB_DO int eb_leaf_of_team(int team) { return (threadIdx.x >> 4) & ((1 << team) - 1); }
+EB_DO b8 eb_leads(int team) { return (threadIdx.x & ((16 << team) - 1)) == 0; }
+/* The threads of the warp that are in a team of one warp or of half of one. */
+EB_DO u32 eb_of_warp(int team) { return team == 0 ? 0xffffu << (threadIdx.x & 16) : ~0u; }
+/* All threads of a team meet; does any of them say yes? A barrier of their own is used where they are in several warps. */
+EB_DO int eb_any_of_team(int team, int own) {
+    if (team <= 1) return __any_sync(eb_of_warp(team), own);
+    int any;
+    asm volatile("{ .reg .pred p, q; setp.ne.s32 p, %1, 0; barrier.red.or.pred q, %2, %3, p; selp.s32 %0, 1, 0, q; }"
+                 : "=r"(any) : "r"(own), "r"(1 + (threadIdx.x >> (4 + team))), "r"(16 << team) : "memory");
+    return any;
+}
+EB_DO void eb_meet_in_team(int team) {
+    if (team <= 1) __syncwarp(eb_of_warp(team));
+    else asm volatile("barrier.sync %0, %1;" :: "r"(1 + (threadIdx.x >> (4 + team))), "r"(16 << team) : "memory");
+}
+/* Adds the sums of the leaves that a team takes at a time, in order, of which so many are left: this thread has that of a lane of one. It
+   is sum `number` of so many at most. The team has met since it handed over sums of this number. */
+template <typename T> EB_DO T eb_add_leaves(int team, int sums, int number, i64 left, T lane, T total) {
+    const u32 sixteen = eb_of_warp(0);
+    for (int way = 8; way; way /= 2) lane = lane + __shfl_down_sync(sixteen, lane, way, 16);
+    if (team == 0) return total + __shfl_sync(sixteen, lane, 0, 16);
+    T *const slots = (T *)(eb_block_memory() + (((threadIdx.x >> (4 + team)) * sums + number) << team));
+    if ((threadIdx.x & 15) == 0) slots[eb_leaf_of_team(team)] = lane;
+    eb_meet_in_team(team);
+    for (int leaf = 0; leaf < 1 << team && leaf < left; leaf++) total = total + slots[leaf];
+    return total;
 }
 
 /* The row of a leaf in which its iteration with this number is. */
@@ -297,13 +348,19 @@ EB_DO void eb_add_terms(
 template <typename T, typename B, typename C>
 EB_DO T eb_in_order(const u64 *partials, i64 count, T total, B from_bits, C combine) {
     const int lane = threadIdx.x & 31;
-    for (i64 leaf = 0; leaf < count; leaf += 32) {
-        const int here = (int)eb_min(count - leaf, 32);
-        const T own = lane < here ? from_bits(partials[leaf + lane]) : total;
+    for (i64 first = 0; first < count; first += 256) {
+        T own[8];
 #pragma unroll
-        for (int k = 0; k < 32; k++) {
-            const T term = __shfl_sync(~0u, own, k);
-            if (k < here) total = combine(total, term);
+        for (int k = 0; k < 8; k++) own[k] = first + 32 * k + lane < count ? from_bits(partials[first + 32 * k + lane]) : total;
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            const i64 here = count - first - 32 * k;
+            if (here <= 0) break;
+#pragma unroll
+            for (int j = 0; j < 32; j++) {
+                const T term = __shfl_sync(~0u, own[k], j);
+                if (j < here) total = combine(total, term);
+            }
         }
     }
     __syncwarp();

@@ -4,6 +4,7 @@
 use ebbtide_ir::Combine;
 use ebbtide_ir::leaf::LANES;
 
+use crate::kernel::grid::{Node, visit};
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
 use crate::kernel::stmt::{Loop, Stmt};
@@ -39,6 +40,9 @@ impl Emitter<'_> {
         if !look.is_empty() {
             line!(self, "u32 leaves{number} = 0;");
         }
+        if cx.team == Team::Lanes {
+            return self.leaves_of_team(cx, l, &sums, (v, from), look);
+        }
         line!(self, "for (i64 first{number} = {from}; first{number} < end{number};) {{");
         line!(
             self,
@@ -46,9 +50,6 @@ impl Emitter<'_> {
         );
         // What neither branches nor loops is taken by all lanes side by side.
         let plain = l.body.iter().all(|stmt| !matches!(stmt, Stmt::Loop(_) | Stmt::If { .. }));
-        if cx.team == Team::Lanes {
-            return self.lane_of_team(cx, l, &sums, v, look);
-        }
         let in_vectors = l.sums.iter().any(|(_, ty)| matches!(ty, Ty::Vector(..)));
         match plain && !in_vectors {
             true => self.lanes_side_by_side(cx, l, &sums, v),
@@ -60,13 +61,13 @@ impl Emitter<'_> {
             line!(self, "for (int k = 0; k < width; k++) {lanes}[k] = {lanes}[k] + {lanes}[k + width];");
             line!(self, "{total} = {total} + {lanes}[0];");
         }
-        self.end_of_leaf(&sums, number, look);
+        self.end_of_leaves(&sums, number, ("last", look));
     }
 
     /// Ends the loop over leaves, and adds what it came to.
-    fn end_of_leaf(&mut self, sums: &[Sum], number: usize, look: &str) {
+    fn end_of_leaves(&mut self, sums: &[Sum], number: usize, (next, look): (&str, &str)) {
         // A look takes a while: one in so many leaves.
-        line!(self, "first{number} = last{number};");
+        line!(self, "first{number} = {next}{number};");
         if !look.is_empty() {
             line!(self, "if (first{number} < end{number} && leaves{number}++ % 16 == 15) {{ {look} }}");
         }
@@ -76,9 +77,32 @@ impl Emitter<'_> {
         }
     }
 
-    /// Prints a leaf of which each thread of a team takes a lane. Who meets a fault tells the others, who would wait.
-    fn lane_of_team(&mut self, cx: Context, l: &Loop, sums: &[Sum], v: Name, look: &str) {
+    /// Prints leaves that a team takes at a time: each of its threads takes a lane of one. Who meets a fault tells the others, who
+    /// would wait.
+    fn leaves_of_team(&mut self, cx: Context, l: &Loop, sums: &[Sum], (v, from): (Name, &str), look: &str) {
         let (exit, number) = (self.fresh(), l.number);
+        // The leaves that are left.
+        line!(
+            self,
+            "i64 left{number} = end{number} - {from} <= leaf{number} ? 1 : (end{number} - {from} - 1) / leaf{number} + 1;"
+        );
+        line!(
+            self,
+            "for (i64 first{number} = {from}; first{number} < end{number}; left{number} -= 1 << team) {{"
+        );
+        // Where those begin that are taken after these; the leaf of this thread, which may be none.
+        line!(
+            self,
+            "const i64 next{number} = left{number} <= 1 << team ? end{number} : first{number} + (leaf{number} << team);"
+        );
+        line!(
+            self,
+            "const int nth{number} = eb_leaf_of_team(team); const i64 own{number} = nth{number} < left{number} ? first{number} + nth{number} * leaf{number} : end{number};"
+        );
+        line!(
+            self,
+            "const i64 last{number} = nth{number} + 1 < left{number} ? own{number} + leaf{number} : end{number};"
+        );
         for Sum { ty, lanes, start, .. } in sums {
             line!(self, "{ty} {lanes} = {start};");
         }
@@ -88,7 +112,7 @@ impl Emitter<'_> {
         let at_once = if branches || l.body.len() > SHORT { 4 } else { 8 };
         line!(
             self,
-            "EB_AT_ONCE({at_once}) for (i64 {v} = first{number} + lane; {v} < last{number}; {v} += {LANES}) {{"
+            "EB_AT_ONCE({at_once}) for (i64 {v} = own{number} + (threadIdx.x & 15); {v} < last{number}; {v} += {LANES}) {{"
         );
         self.term(Context { exit, team: Team::Alone, ..cx }, l, sums);
         for Sum { lanes, name, .. } in sums {
@@ -96,16 +120,11 @@ impl Emitter<'_> {
         }
         line!(self, "}}");
         line!(self, "whole{number} = 1;");
-        line!(self, "exit{exit}: if (__any_sync(team, !whole{number})) goto exit{};", cx.exit);
-        for Sum { lanes, total, .. } in sums {
-            line!(
-                self,
-                "for (int way = {}; way; way /= 2) {lanes} = {lanes} + __shfl_down_sync(team, {lanes}, way, {LANES});",
-                LANES / 2
-            );
-            line!(self, "{total} = {total} + __shfl_sync(team, {lanes}, 0, {LANES});");
+        line!(self, "exit{exit}: if (eb_any_of_team(team, !whole{number})) goto exit{};", cx.exit);
+        for (k, Sum { lanes, total, .. }) in sums.iter().enumerate() {
+            line!(self, "{total} = eb_add_leaves(team, SUMS, {k}, left{number}, {lanes}, {total});");
         }
-        self.end_of_leaf(sums, number, look);
+        self.end_of_leaves(sums, number, ("next", look));
     }
 
     /// Prints a leaf in groups of an iteration for each lane, which do not wait for one another.
@@ -165,6 +184,25 @@ impl Emitter<'_> {
         }
         self.body(cx, &l.body);
     }
+}
+
+/// The most sums that a loop in the iterations of a tree has.
+pub(crate) fn most_sums(nodes: &[Node]) -> usize {
+    /// The depth of recursion is that of nesting in the source.
+    fn of(body: &[Stmt]) -> usize {
+        let most = |stmt: &Stmt| {
+            let own = if let Stmt::Loop(l) = stmt { l.sums.len() } else { 0 };
+            stmt.blocks().into_iter().map(|body| of(body)).fold(own, usize::max)
+        };
+        body.iter().map(most).max().unwrap_or(0)
+    }
+    let mut most = 0;
+    visit(nodes, &mut |node| {
+        if let Node::Iterations(it) = node {
+            most = most.max(of(&it.body));
+        }
+    });
+    most
 }
 
 /// The sums of a loop.

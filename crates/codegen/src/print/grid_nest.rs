@@ -6,6 +6,7 @@ use crate::kernel::grid::{
     Added, Barrier, Cut, For, Grid, Iterations, Kind, Node, Often, Over, Runs, Safe, When, visit,
 };
 use crate::kernel::name::{Name, Ty};
+use crate::print::body_sums::most_sums;
 use crate::print::c_types::{c_type, neutral, to_bits};
 use crate::print::emitter::{Emitter, line};
 use crate::print::interior::narrowing;
@@ -175,11 +176,12 @@ impl Emitter<'_> {
             Over::Iterations if l.kind == Kind::Teams => {
                 line!(
                     self,
-                    "const int lane = threadIdx.x & 15; const u32 team = 0xffffu << (threadIdx.x & 16);"
+                    "enum {{ SUMS = {} }}; const int team = eb_team_for(f, iterations, SUMS);",
+                    most_sums(&l.body)
                 );
                 line!(
                     self,
-                    "EB_LOOP for (i64 at = eb_spread() >> 4; at < iterations; at += f->threads >> 4) {{ {IN_ORDER}"
+                    "EB_LOOP for (i64 at = eb_first_of_team(team); at < iterations; at += eb_teams(f, team)) {{ {IN_ORDER}"
                 );
                 self.of_iteration(printed, at, l);
                 line!(self, "}}");

@@ -291,7 +291,10 @@ impl Emitter<'_> {
                 };
                 if *manner == Manner::Leader {
                     let when = when.map_or(String::new(), |when| format!(" && {when}"));
-                    line!(self, "__syncwarp(team); if (lane == 0{when}) {text} = {value}; __syncwarp(team);");
+                    line!(
+                        self,
+                        "eb_meet_in_team(team); if (eb_leads(team){when}) {text} = {value}; eb_meet_in_team(team);"
+                    );
                 } else {
                     line!(self, "{only}{text} = {value};");
                 }
@@ -413,7 +416,7 @@ impl Emitter<'_> {
 pub(crate) fn poll(cx: Context) -> String {
     let stopped = match cx.team {
         Team::Alone => "eb_stopped(f)",
-        Team::Lanes => "__any_sync(team, eb_stopped(f))",
+        Team::Lanes => "eb_any_of_team(team, eb_stopped(f))",
     };
     format!("if ({stopped}) goto exit{};", cx.exit)
 }

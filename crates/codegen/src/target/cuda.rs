@@ -38,7 +38,7 @@ pub fn cuda_unit(
     text.want_extremes();
     let items: Vec<Item> = text.items.iter().copied().collect();
     let mut source = library(Dialect::Cuda, &items)?;
-    source.push_str(prelude::CUDA);
+    source.push_str(&prelude::cuda());
     if !text.noted.is_empty() {
         source.push_str(prelude::ORDERED_SCATTER);
     }

@@ -143,7 +143,8 @@ fn partial_sums_of_a_plan_are_those_of_its_loops() {
     let element = size_of::<f64>() as u64;
     // Beside them a few arrays of the same length, and single numbers.
     assert!(fixed(100) < 6 * 100 * element, "{}", fixed(100));
-    // The 4097th iteration begins another leaf.
-    let [before, full, more] = [4095, 4096, 4097].map(fixed);
+    // The iteration after those of a leaf begins another one.
+    let leaf = ebbtide::ir::leaf::LEAST as usize;
+    let [before, full, more] = [leaf - 1, leaf, leaf + 1].map(fixed);
     assert_eq!((more - full) - (full - before), element);
 }

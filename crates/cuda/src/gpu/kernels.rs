@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
+use std::sync::Arc;
 
 use ebbtide_runtime::Result;
 
@@ -16,21 +17,13 @@ pub const LARGEST_CLUSTER: u32 = 16;
 
 impl Gpu {
     /// Loads machine code.
-    pub fn load(&self, image: &[u8]) -> Result<Module> {
+    pub fn load(self: &Arc<Gpu>, image: &[u8]) -> Result<Module> {
         self.enter()?;
-        let mut module = null_mut();
+        let mut handle = null_mut();
         // SAFETY (*Trusted code*): the image is machine code that the compiler made, whole.
-        let code = unsafe { (self.driver.cuModuleLoadData)(&mut module, image.as_ptr().cast()) };
+        let code = unsafe { (self.driver.cuModuleLoadData)(&mut handle, image.as_ptr().cast()) };
         self.check(code, "the compiled program could not be loaded")?;
-        Ok(Module(module))
-    }
-
-    /// Unloads machine code, after all that was asked for.
-    pub fn unload(&self, module: &Module) {
-        if self.wait().is_ok() {
-            // SAFETY (*Liveness*): nothing of the module runs any more, and it is unloaded once.
-            unsafe { (self.driver.cuModuleUnload)(module.0) };
-        }
+        Ok(Module { handle, gpu: Arc::clone(self) })
     }
 
     /// A kernel of loaded code, with the number of blocks that can run at one time.
@@ -39,7 +32,7 @@ impl Gpu {
         let (mut function, mut blocks) = (null_mut(), 0);
         // SAFETY (*Liveness*): the module is loaded; the driver writes a handle and a number.
         unsafe {
-            let code = (self.driver.cuModuleGetFunction)(&mut function, module.0, name.as_ptr());
+            let code = (self.driver.cuModuleGetFunction)(&mut function, module.handle, name.as_ptr());
             self.check(code, "a kernel is missing from the compiled program")?;
             let code = (self.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor)(
                 &mut blocks,
@@ -154,8 +147,20 @@ pub enum Meeting {
     Nowhere,
 }
 
-/// Loaded machine code.
-pub struct Module(Handle);
+/// Loaded machine code. It is unloaded after all that was asked for.
+pub struct Module {
+    handle: Handle,
+    gpu: Arc<Gpu>,
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        if self.gpu.wait().is_ok() {
+            // SAFETY (*Liveness*): nothing of the module runs any more, and it is unloaded once.
+            unsafe { (self.gpu.driver.cuModuleUnload)(self.handle) };
+        }
+    }
+}
 
 /// A kernel of loaded code.
 #[derive(Clone, Copy)]

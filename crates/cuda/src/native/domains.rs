@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_ir::leaf::LANES;
-use ebbtide_ir::{ArrayId, Block, LoopKind, Par, ParId, Program, Stmt, ValueId, walk, walk_program_level};
+use ebbtide_ir::leaf::{LANES, Leaves};
+use ebbtide_ir::{
+    ArrayId, Block, Loop, LoopKind, Par, ParId, Program, Stmt, ValueId, walk, walk_program_level,
+};
 use ebbtide_runtime::{Frame, from_arguments};
 
 /// What decides how many threads a segment is worth.
@@ -18,8 +20,10 @@ pub(super) struct Domains {
 /// A parallel loop.
 struct Domain {
     ranges: Vec<Bounds>,
-    /// How many threads can share an iteration: the lanes of its sums, or the terms that it notes for ordered sums.
-    lanes: u64,
+    /// The terms that an iteration notes for ordered sums: as many threads can share it.
+    noted: u64,
+    /// The ranges of its sums; `None` where data decides.
+    sums: Vec<Option<Bounds>>,
     /// The loops in its body.
     inside: Vec<Inside>,
 }
@@ -33,6 +37,14 @@ struct Inside {
     inside: Vec<Inside>,
 }
 
+/// The bounds of a loop, if it has some.
+fn bounds(l: &Loop) -> Option<Bounds> {
+    match l.kind {
+        LoopKind::For { from, to, .. } => Some((from, to)),
+        _ => None,
+    }
+}
+
 impl Inside {
     /// The loops of a block. The depth of recursion is that of nesting in the source.
     fn of(block: &Block) -> Vec<Inside> {
@@ -41,11 +53,7 @@ impl Inside {
             let inside = stmt.blocks().flat_map(Inside::of);
             match stmt {
                 Stmt::Loop(l) => {
-                    let bounds = match l.kind {
-                        LoopKind::For { from, to, .. } => Some((from, to)),
-                        _ => None,
-                    };
-                    loops.push(Inside { bounds, inside: inside.collect() });
+                    loops.push(Inside { bounds: bounds(l), inside: inside.collect() });
                 }
                 _ => loops.extend(inside),
             }
@@ -57,16 +65,29 @@ impl Inside {
 impl Domain {
     fn of(par: &Par, noted: &BTreeMap<ParId, usize>) -> Domain {
         // Terms that are noted are sorted by all threads.
-        let mut lanes = noted.get(&par.id).map_or(1, |terms| *terms as u64).max(1);
+        let noted = noted.get(&par.id).map_or(1, |terms| *terms as u64).max(1);
+        let mut sums = Vec::new();
         walk(&par.body, &mut |stmt| {
             if let Stmt::Loop(l) = stmt
                 && !l.sums.is_empty()
             {
-                lanes = lanes.max(LANES as u64);
+                sums.push(bounds(l));
             }
         });
         let ranges = par.ranges.iter().map(|r| (r.from, r.to)).collect();
-        Domain { ranges, lanes, inside: Inside::of(&par.body) }
+        Domain { ranges, noted, sums, inside: Inside::of(&par.body) }
+    }
+
+    /// How many threads can share an iteration: those that sort its terms, or the lanes of the leaves of its sums.
+    fn shared_by(&self, extent: &dyn Fn(&Bounds) -> Option<u64>) -> u64 {
+        // So many leaves are worth threads of their own.
+        const MOST_LEAVES: u64 = 32;
+        let lanes = |bounds: &Option<Bounds>| {
+            let length = bounds.as_ref().and_then(extent).and_then(|n| i64::try_from(n).ok());
+            let leaves = length.map_or(1, |n| Leaves::of(&[n]).count() as u64);
+            LANES as u64 * leaves.clamp(1, MOST_LEAVES)
+        };
+        self.sums.iter().map(lanes).fold(self.noted, u64::max)
     }
 }
 
@@ -119,7 +140,7 @@ impl Domains {
         let threads = |domain: &Domain| {
             let times = |n: u64, range| Some(n.saturating_mul(extent(range)?));
             let iterations = domain.ranges.iter().try_fold(1, times);
-            iterations.unwrap_or_else(largest_array).saturating_mul(domain.lanes)
+            iterations.unwrap_or_else(largest_array).saturating_mul(domain.shared_by(&extent))
         };
         let loops = self.pars.iter().map(threads).max();
         Size {

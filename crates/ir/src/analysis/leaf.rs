@@ -5,11 +5,13 @@ use crate::syntax::{OVERFLOW, Par, Range, ValueId};
 /// The number of lanes of a leaf.
 pub const LANES: usize = 16;
 
-/// The least number of iterations that a leaf has where there are as many.
-const LEAST: i64 = 4096;
+/// The least number of iterations that a leaf has where there are as many: as many as a block of a GPU has threads, which
+/// compute the terms of a leaf side by side.
+pub const LEAST: i64 = 1024;
 
-/// A loop has at most this many leaves, so that their results fit in a fixed place.
-pub const MOST: i64 = 2048;
+/// A loop has at most this many leaves, so that their results fit in a fixed place, and that adding them one after the other
+/// takes less time than the leaves.
+pub const MOST: i64 = 1024;
 
 /// The cut of an iteration space into leaves. It depends on the extents alone, never on threads.
 ///
