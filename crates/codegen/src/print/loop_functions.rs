@@ -1,5 +1,5 @@
-//! Long parallel loops as functions of their own, on a CPU. Input: the text of the loops around iterations, printed apart;
-//! output: the same text in its place, or a call of a function that has it.
+//! Parallel loops as functions of their own, on a CPU. Input: the text of the loops around iterations; output: a call of a function
+//! that has it. Which loops are worth that is decided in `print::loops_apart`.
 //!
 //! A compiler follows every variable of a function through all of its text, which takes time that grows with the square of the
 //! text. And many loops are printed several times: in the step that runs alone, in the one that records and in the one that
@@ -8,21 +8,11 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_ir::{Block, Op, Program, Stmt, Type, ValueId, walk_program_level};
+use ebbtide_ir::{Block, Program, Stmt, walk_program_level};
 
 use crate::analysis::names::Names;
 use crate::kernel::name::{Name, Variable};
 use crate::print::c_types::c_type;
-use crate::print::emitter::Emitter;
-
-/// A segment of so many bytes is compiled in a moment, whatever it is made of.
-const SHORT_SEGMENT: usize = 60_000;
-
-/// A loop of so many bytes is worth a call, which takes some nanoseconds each time that the loop runs.
-const LONG_LOOP: usize = 5_000;
-
-/// What stands around the number of a loop that was printed apart, until it is known where its text belongs.
-const MARK: char = '\u{1}';
 
 /// The loops of the segment being printed, and the functions of all segments.
 #[derive(Debug, Default)]
@@ -31,9 +21,9 @@ pub(crate) struct LoopFunctions {
     variables: BTreeMap<String, String>,
     /// What some of them are, as expressions of others. A compiler that knows it keeps fewer variables, and asks fewer questions of
     /// numbers that cannot be negative.
-    known_values: BTreeMap<String, String>,
+    pub known_values: BTreeMap<String, String>,
     /// The texts of its loops, by number: their domains, which are known in their places, and the rest.
-    apart: Vec<(String, String)>,
+    pub apart: Vec<(String, String)>,
     /// By the text of a function, in which names are numbers: its name.
     known: BTreeMap<String, String>,
     /// Their declarations.
@@ -51,45 +41,6 @@ struct Outlined {
     parameters: Vec<String>,
     /// Where its faults stand in the source, by number in the text.
     sites: Vec<String>,
-}
-
-impl Emitter<'_> {
-    /// Lets the loops of the segment know what a value is, where that takes no time to compute again. Its operands are in scope where
-    /// it is, and have not changed since.
-    pub fn tell_loops(&mut self, v: ValueId) {
-        let program = self.program;
-        let whole = |v: ValueId| program.ty(v).is_integer() || program.ty(v) == Type::Index;
-        let value = match (self.on_entry(v), program.op(v)) {
-            (Some(value), _) => value.to_string(),
-            (None, Op::Cast(a)) if whole(v) && whole(*a) => self.operation(v),
-            _ => return,
-        };
-        self.loops.known_values.insert(Name::value(v).to_string(), value);
-    }
-
-    /// Leaves a mark where the text of a loop belongs.
-    pub fn loop_apart(&mut self, domain: String, text: String) {
-        self.out.push_str(&format!("{MARK}{}{MARK}", self.loops.apart.len()));
-        self.loops.apart.push((domain, text));
-    }
-
-    /// Puts the loops of a segment where their marks are.
-    pub fn place_loops(&mut self, statements: &str) -> String {
-        let loops = std::mem::take(&mut self.loops.apart);
-        let long = statements.len() + loops.iter().map(|(_, text)| text.len()).sum::<usize>() > SHORT_SEGMENT;
-        let mut placed = String::new();
-        for (k, piece) in statements.split(MARK).enumerate() {
-            let marked = (k % 2 == 1).then(|| loops.get(piece.parse::<usize>().ok()?)).flatten();
-            match marked {
-                None => placed.push_str(piece),
-                Some((domain, text)) if long && text.len() > LONG_LOOP => {
-                    placed.push_str(&self.loops.call(&format!("{domain}{text}")));
-                }
-                Some((_, text)) => placed.push_str(text),
-            }
-        }
-        placed
-    }
 }
 
 impl LoopFunctions {
@@ -117,7 +68,7 @@ impl LoopFunctions {
     }
 
     /// The call of the function of a loop, which is declared where it is new.
-    fn call(&mut self, text: &str) -> String {
+    pub fn call(&mut self, text: &str) -> String {
         let Outlined { key, text, parameters, sites } = self.outline(text);
         let number = self.texts.len();
         let name = self.known.entry(key).or_insert_with(|| format!("loop_{number}")).clone();

@@ -21,6 +21,7 @@ pub(crate) mod interior_on_entry;
 pub(crate) mod kept_terms;
 pub(crate) mod library;
 pub(crate) mod loop_functions;
+pub(crate) mod loops_apart;
 pub(crate) mod narrow_bounds;
 pub(crate) mod nest;
 pub(crate) mod operation;
