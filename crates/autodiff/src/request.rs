@@ -29,6 +29,8 @@ pub enum Optimisation {
     /// Loads of stencils in a part of an array are turned round too: the elements of that row, or half, of the shadow collect what
     /// flows to them, also where the loop writes another part of the array.
     GatherRows,
+    /// Rows of an array that iterations read side by side, as the components of a vector, gather in one loop.
+    GatherSideBySide,
     /// What many iterations add to one element of a shadow is summed over them, instead of scattered.
     SumOverPreimages,
     /// What a long loop inside an iteration adds up of cotangents has the order of lanes (law 8), which a device can take side
@@ -59,7 +61,7 @@ pub enum Optimisation {
 
 impl Optimisation {
     /// All of them, in the order in which an adjoint is made.
-    pub const ALL: [Optimisation; 14] = [
+    pub const ALL: [Optimisation; 15] = [
         Optimisation::RecordWhatIsRead,
         Optimisation::KeepTrajectories,
         Optimisation::ResultsInPlace,
@@ -71,6 +73,7 @@ impl Optimisation {
         Optimisation::LazyShadows,
         Optimisation::GatherStencils,
         Optimisation::GatherRows,
+        Optimisation::GatherSideBySide,
         Optimisation::SumOverPreimages,
         Optimisation::JoinGather,
         Optimisation::SumInLanes,

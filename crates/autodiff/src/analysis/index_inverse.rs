@@ -17,7 +17,7 @@ pub(crate) struct Inverse {
 }
 
 /// How a parallel variable follows from an element's index.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Variable {
     /// From `k[dimension] = sign · variable + rest`, and it must lie in the loop's range.
     Shifted { dimension: usize, sign: i64, rest: Affine },

@@ -2,6 +2,7 @@
 
 mod first_addition;
 mod gather;
+mod gather_rows;
 mod gathered_loads;
 pub(crate) mod iterations;
 pub(crate) mod join_gather;
@@ -91,10 +92,15 @@ impl ParAdjoint<'_> {
             false => Vec::new(),
         };
         let mut loops = Vec::new();
-        for target in &targets {
-            loops.extend(self.gather(w, (par, &forwarding), &all, target)?);
+        let groups = self.side_by_side(par, &all, targets);
+        for group in &groups {
+            match group.as_slice() {
+                [target] => loops.extend(self.gather(w, (par, &forwarding), &all, target)?),
+                rows => self.gather_rows(w, (par, &forwarding), &all, rows)?,
+            }
         }
-        let gathered: BTreeSet<ValueId> = targets.into_iter().flat_map(|target| target.loads).collect();
+        let gathered: BTreeSet<ValueId> =
+            groups.into_iter().flatten().flat_map(|target| target.loads).collect();
         let writes = self.shadow_writes(par, &all, &written);
         let scattered: BTreeSet<ArrayId> =
             all.iter().filter(|s| !gathered.contains(&s.0) && !written.contains(&s.1)).map(|s| s.1).collect();

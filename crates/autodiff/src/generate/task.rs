@@ -36,8 +36,8 @@ pub(crate) use replay::Storage;
 pub(crate) enum Purpose<'a> {
     /// Everything, but for these loads (gathered elsewhere), and with writes of shadows as said.
     All { gathered: &'a BTreeSet<ValueId>, writes: &'a BTreeMap<ArrayId, ShadowWrite> },
-    /// The contribution of one load (numbered in source order) alone.
-    Site { number: usize, into: Sink },
+    /// The contributions of these loads (numbered in source order) alone.
+    Sites(Vec<(usize, Sink)>),
     /// Nothing but what the minima and maxima of these arrays become.
     Find(&'a Extremes),
     /// Nothing but the number of values that these minima and maxima are equal to.

@@ -1,25 +1,43 @@
 //! Removes what nothing uses: values, locals, branches and loops without effect.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{ArrayId, Block, LocalId, LoopKind, Op, Program, Stmt, ValueId, walk};
+use ebbtide_ir::{ArrayId, Block, LocalId, Loop, LoopId, LoopKind, Op, Program, Stmt, ValueId, walk};
 
-/// What is used so far, going backwards.
+/// What is known to be used.
 #[derive(Default)]
 struct Used {
     values: BTreeSet<ValueId>,
+    /// Locals that something reads or sets that is used.
     locals: BTreeSet<LocalId>,
+    /// By loop: what an iteration of it may read before it sets it.
+    on_entry: BTreeMap<LoopId, BTreeSet<LocalId>>,
+}
+
+impl Used {
+    fn size(&self) -> usize {
+        self.values.len() + self.locals.len() + self.on_entry.values().map(BTreeSet::len).sum::<usize>()
+    }
+
+    fn stmt(&mut self, program: &Program, stmt: &Stmt) {
+        self.values.extend(stmt.uses());
+        match stmt {
+            Stmt::Let(v) => self.values.extend(program.op(*v).operands()),
+            Stmt::Declare(local, _) | Stmt::Set(local, _) => drop(self.locals.insert(*local)),
+            _ => {}
+        }
+    }
 }
 
 /// The block without what has no effect on arrays. Loops are kept where their bodies have effects.
 pub(crate) fn prune(program: &Program, block: Block) -> Block {
-    // A local is used where a value that is used reads it, maybe in an earlier iteration of a loop: look until nothing new
-    // is found. What only feeds itself is never found.
+    // What a local holds is used where a value that is used reads it before it is set again, maybe in the next iteration of a
+    // loop: look until nothing new is found. What only feeds itself is never found.
     let mut used = Used::default();
     loop {
-        let before = (used.values.len(), used.locals.len());
-        let kept = backwards(program, block.clone(), &mut used);
-        if before == (used.values.len(), used.locals.len()) {
+        let before = used.size();
+        let kept = backwards(program, block.clone(), &mut used, &mut BTreeSet::new());
+        if before == used.size() {
             return kept;
         }
     }
@@ -73,43 +91,68 @@ fn forget_writes(block: &mut Block, arrays: &BTreeSet<ArrayId>) -> bool {
     found
 }
 
-fn backwards(program: &Program, block: Block, used: &mut Used) -> Block {
+/// Goes through a block backwards; `live` are the locals whose contents are read behind it, and then before it.
+fn backwards(program: &Program, block: Block, used: &mut Used, live: &mut BTreeSet<LocalId>) -> Block {
     let mut kept = Block::new();
     for mut stmt in block.into_iter().rev() {
         let keep = match &mut stmt {
             Stmt::Let(v) => used.values.contains(v),
-            Stmt::Declare(local, _) | Stmt::Set(local, _) => used.locals.contains(local),
+            Stmt::Set(local, _) => live.remove(local),
+            Stmt::Declare(local, _) => live.remove(local) || used.locals.contains(local),
             Stmt::If(branch) => {
-                branch.then = backwards(program, std::mem::take(&mut branch.then), used);
-                branch.otherwise = backwards(program, std::mem::take(&mut branch.otherwise), used);
+                let mut otherwise = live.clone();
+                branch.then = backwards(program, std::mem::take(&mut branch.then), used, live);
+                branch.otherwise =
+                    backwards(program, std::mem::take(&mut branch.otherwise), used, &mut otherwise);
+                live.append(&mut otherwise);
                 !(branch.then.is_empty() && branch.otherwise.is_empty())
             }
-            Stmt::Loop(l) => {
-                used.values.extend(l.until);
-                l.body = backwards(program, std::mem::take(&mut l.body), used);
-                l.sums.retain(|local| used.locals.contains(local));
-                if let LoopKind::While { head, condition } = &mut l.kind {
-                    used.values.insert(*condition);
-                    *head = backwards(program, std::mem::take(head), used);
-                }
-                !l.body.is_empty()
-            }
+            Stmt::Loop(l) => iterations(program, l, used, live),
             Stmt::Par(par) => {
-                par.body = backwards(program, std::mem::take(&mut par.body), used);
+                let mut inside = live.clone();
+                par.body = backwards(program, std::mem::take(&mut par.body), used, &mut inside);
+                live.append(&mut inside);
                 !par.body.is_empty()
             }
             _ => true,
         };
         if keep {
-            used.values.extend(stmt.uses());
-            if let Stmt::Let(v) = &stmt {
-                let op = program.op(*v);
-                used.values.extend(op.operands());
-                used.locals.extend(if let Op::Get(local) = op { Some(*local) } else { None });
+            used.stmt(program, &stmt);
+            if let Stmt::Let(v) = &stmt
+                && let Op::Get(local) = program.op(*v)
+            {
+                live.insert(*local);
             }
             kept.push(stmt);
         }
     }
     kept.reverse();
     kept
+}
+
+/// The same for the iterations of a loop; says whether there is something in them.
+fn iterations(program: &Program, l: &mut Loop, used: &mut Used, live: &mut BTreeSet<LocalId>) -> bool {
+    let mut inside = live.clone();
+    inside.extend(used.on_entry.get(&l.id).into_iter().flatten());
+    l.body = backwards(program, std::mem::take(&mut l.body), used, &mut inside);
+    if let LoopKind::While { head, .. } = &mut l.kind {
+        // It is left behind its head.
+        inside.extend(live.iter());
+        *head = backwards(program, std::mem::take(head), used, &mut inside);
+    }
+    l.sums.retain(|local| used.locals.contains(local));
+    let keep = match &l.kind {
+        LoopKind::While { head, condition } => {
+            let keep = !l.body.is_empty() || !head.is_empty();
+            used.values.extend(keep.then_some(*condition));
+            keep
+        }
+        _ => !l.body.is_empty(),
+    };
+    if keep {
+        used.values.extend(l.until);
+    }
+    live.extend(inside.iter());
+    used.on_entry.entry(l.id).or_default().extend(inside);
+    keep
 }

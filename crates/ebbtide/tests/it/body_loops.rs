@@ -50,7 +50,6 @@ fn what_passes_find_is_kept_where_their_number_is_known() {
                     let v90 = 0.3 * x[i_6];
                     let v92 = k_3 % c.len();
                     let v93 = c[v92];
-                    s_3 = v83 * v84 * 0.6 + v90 * v93 + 0.01 * k_3 as f64;
                     let v100 = d_s;
                     d_s = 0.0;
                     let v105 = select(v100 == 0.0, 0.0, v100 * v93);
@@ -63,9 +62,7 @@ fn what_passes_find_is_kept_where_their_number_is_known() {
                 if 0 < passes {
                     d_x'[i_6] += sum;
                 }
-                let v130 = d_s;
-                d_s = 0.0;
-                d_x'[i_6] += v130;
+                d_x'[i_6] += d_s;
             }
             copy(d_x', d_x);
             copy(d_c', d_c);

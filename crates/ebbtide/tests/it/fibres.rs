@@ -152,9 +152,7 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                                 let k_3 = 0 + v90 - 1 - k_back;
                                 d_a'[[k_3, i_9]] += v108 * x'[k_3];
                             }
-                            let v121 = d_sum;
-                            d_sum = 0.0;
-                            d_x'[i_9] += v121;
+                            d_x'[i_9] += d_sum;
                         }
                         #[unproved]
                         for (k0_2, lane) in par(0..d_x'.len(), 0..32) {
@@ -249,7 +247,6 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                             d_y'[i_9] = 0.0;
                             d_sum = d_sum + v114 * v113;
                             kept0[i_9] = d_sum;
-                            d_sum = 0.0;
                         }
                         #[unproved]
                         for k_back_2 in par(0..n_2) {

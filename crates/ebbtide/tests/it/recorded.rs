@@ -266,3 +266,69 @@ fn c56_rows_and_columns_of_a_plane_get_sums_and_no_scatters() {
     let planes = back.lines().filter(|line| line.trim().starts_with("for (i")).count();
     assert_eq!(planes, 0, "{text}");
 }
+
+#[program]
+fn by_rows(first: &Array1<i32>, w: &Array1<f64>, x: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = x.len();
+    for _t in 0..steps {
+        for i in 0..n {
+            for k in first[i] as usize..first[i + 1] as usize {
+                x[i] = x[i] * (0.5 + w[k] * x[(i + k) % n]);
+            }
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+#[test]
+fn c56_a_loop_over_the_rows_of_a_sparse_matrix_keeps_as_many_places_as_there_are_elements() {
+    for device in [Device::interpreter(), crate::cpu()] {
+        let g = by_rows().grad(by_rows::loss).wrt(by_rows::x).wrt(by_rows::w).compile(&device).unwrap();
+        let g = g.with_budget(Budget::StoreAll);
+        let start = [0.7, 1.1, 0.9, 1.3, 0.8];
+        let weights: Vec<f64> = (0..40).map(|k| 0.1 + 0.005 * k as f64).collect();
+        let (steps, h) = (3, 1e-6);
+        // The second and the third launch have the shapes of the first: what rows hold must be looked at again.
+        for first in [[0, 3, 3, 4, 9, 12], [0, 8, 16, 24, 32, 40], [5, 4, 2, 2, 3, 3], [0; 6]] {
+            let (first, w) = (device.array(&first).unwrap(), device.array(&weights).unwrap());
+            let elements: i32 = first.to_vec().windows(2).map(|row| (row[1] - row[0]).max(0)).sum();
+            let (mut x, mut loss) = (device.array(&start).unwrap(), device.zeros([]).unwrap());
+            let plan = g.plan((&first, &w, &mut x, steps, &mut loss)).unwrap();
+            // Each inner iteration keeps two elements; beside them are copies, cotangents and little more.
+            let tape = f64s(2 * steps * elements as usize);
+            assert!(plan.peak_bytes() >= tape && plan.peak_bytes() < tape + 600, "{}", plan.explain());
+            let run = |g: &CompiledGrad<by_rows>| {
+                let (mut x, mut loss) = (device.array(&start).unwrap(), device.zeros([]).unwrap());
+                let out = g.launch((&first, &w, &mut x, steps, &mut loss)).unwrap();
+                (out.get(by_rows::x).unwrap().to_vec(), out.get(by_rows::w).unwrap().to_vec())
+            };
+            let found = run(&g);
+            for slots in 1..4 {
+                assert_eq!(run(&g.with_budget(Budget::Revolve { slots, block: 2 })), found, "{slots} slots");
+            }
+            let plain = by_rows().compile(&device).unwrap();
+            let loss_at = |bump: f64| {
+                let mut moved = start;
+                moved[3] += bump;
+                let (mut x, mut loss) = (device.array(&moved).unwrap(), device.zeros([]).unwrap());
+                let _done = plain.launch((&first, &w, &mut x, steps, &mut loss)).unwrap();
+                loss.value()
+            };
+            let difference = (loss_at(h) - loss_at(-h)) / (2.0 * h);
+            assert!((found.0[3] - difference).abs() < 1e-6 * (1.0 + difference.abs()), "{difference}");
+        }
+    }
+}
+
+/// A row that ends beyond the array is a fault of the program, and not of its plan.
+#[test]
+fn c56_rows_that_do_not_exist_are_faults_where_they_are_read() {
+    let device = Device::interpreter();
+    let g = by_rows().grad(by_rows::loss).wrt(by_rows::x).compile(&device).unwrap();
+    let (first, w) = (device.array(&[0, 1]).unwrap(), device.array(&[0.5]).unwrap());
+    let (mut x, mut loss) = (device.array(&[1.0, 2.0]).unwrap(), device.zeros([]).unwrap());
+    let error = g.launch((&first, &w, &mut x, 2, &mut loss)).unwrap_err().to_string();
+    assert!(error.contains("first"), "{error}");
+}

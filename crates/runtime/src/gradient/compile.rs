@@ -10,6 +10,7 @@ use crate::device::frame::View;
 use crate::device::frame::extents::extents;
 use crate::device::{Device, Executable};
 use crate::error::{Error, Result};
+use crate::gradient::given_data::arrays_that_count;
 use crate::gradient::last_needs::LastNeeds;
 use crate::gradient::lent::LentArrays;
 use crate::gradient::steps::Steps;
@@ -97,13 +98,15 @@ impl Variant {
         let empty =
             |a: &ArrayId| matches!(program.array(*a).role, Role::Temp(_) | Role::Param(Access::Write));
         let empty = program.array_ids().filter(empty).collect();
+        let segments = steps.pushes.iter().flatten().chain(&gradient.pushes_outside);
+        let all = gradient.pushes.values().flatten().chain(segments);
         let yields = !gradient.hosted.is_empty();
         let lent = if yields { LentArrays::of(source, &program) } else { LentArrays::default() };
         Ok(Variant {
             inner,
             lent,
             swaps: source.swaps(),
-            last_needs: LastNeeds::of(&program),
+            last_needs: LastNeeds::of(&program, arrays_that_count(&program, all)),
             source: Arc::new(source.clone()),
             program: Arc::new(program),
             facts: Arc::new(facts),

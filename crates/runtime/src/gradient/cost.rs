@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use ebbtide_autodiff::Pushes;
-use ebbtide_ir::{self as ir, Block, Length, Literal, Loop, LoopId, LoopKind, Role, Stmt, ValueId};
+use ebbtide_ir::parts::has_collectives;
+use ebbtide_ir::{self as ir, ArrayId, Block, Length, Literal, Loop, LoopId, LoopKind, Role, Stmt, ValueId};
 
 use crate::device::frame::View;
 use crate::device::frame::extents::{extents, from_arguments};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gradient::compile::Variant;
 use crate::gradient::counts::{Known, Nest};
+use crate::gradient::given_data::GivenData;
 use crate::gradient::last_needs::Needs;
 use crate::gradient::planner::Need;
 use crate::gradient::steps::{Step, Sweep};
@@ -20,7 +22,8 @@ const UNKNOWN_ITERATIONS: f64 = 100.0;
 impl Variant {
     /// What has to be planned: the loops, and the bytes that every plan needs.
     pub fn needs(&self, views: &[View], scalars: &[Literal]) -> Result<Needs> {
-        self.last_needs.remembered(views, scalars, || self.needs_from(views, scalars))
+        let data = GivenData::new(&self.program, (views, scalars), &self.device);
+        self.last_needs.remembered(views, scalars, &data, || self.needs_from(views, scalars))
     }
 
     fn needs_from(&self, views: &[View], scalars: &[Literal]) -> Result<Needs> {
@@ -113,12 +116,11 @@ impl Variant {
             Length::Unknown { .. } => None,
             Length::Known(from, to) => self.range(from, to, views, scalars),
         };
-        for pushes in self.pushes.get(&sweep.id).into_iter().flatten() {
-            let bytes = sizes[pushes.array.index()];
-            let nest = self.nest(pushes, views, scalars)?;
-            let (from, to) = range.unwrap_or((0, 0));
-            tape = tape.saturating_add(bytes.saturating_mul(nest.most(from, to)));
-            tapes = tapes.saturating_add(bytes.saturating_mul(nest.all(from, to)));
+        let pushes = self.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
+        for (array, count) in self.counts(pushes, range.unwrap_or((0, 0)), views, scalars)? {
+            let bytes = sizes[array.index()];
+            tape = tape.saturating_add(bytes.saturating_mul(count.most));
+            tapes = tapes.saturating_add(bytes.saturating_mul(count.all));
         }
         let state = sweep.carried.iter().map(|a| sizes[a.index()]).sum();
         let mut work = 1.0;
@@ -183,21 +185,57 @@ impl Variant {
         }
     }
 
+    /// How often each push is made in these iterations. Pushes side by side are counted once: data are asked for each iteration.
+    pub fn counts(
+        &self,
+        pushes: &[Pushes],
+        (from, to): (i64, i64),
+        views: &[View],
+        scalars: &[Literal],
+    ) -> Result<Vec<(ArrayId, Count)>> {
+        let mut counts = Vec::new();
+        let mut last: Option<(&Pushes, Count)> = None;
+        for pushes in pushes {
+            let beside =
+                last.filter(|(other, _)| (other.counted, &other.within) == (pushes.counted, &pushes.within));
+            let count = match beside {
+                Some((_, count)) => count,
+                None => {
+                    let nest = self.nest(pushes, views, scalars)?;
+                    let known = nest.all(from, to).zip(nest.most(from, to));
+                    let (all, most) = known.ok_or_else(|| self.uncounted())?;
+                    Count { all, most }
+                }
+            };
+            last = Some((pushes, count));
+            counts.push((pushes.array, count));
+        }
+        Ok(counts)
+    }
+
     /// The loops around a push, with the numbers of this launch.
-    fn nest(&self, pushes: &Pushes, views: &[View], scalars: &[Literal]) -> Result<Nest> {
-        let value = |v: ValueId| match from_arguments(&self.program, v, views, scalars) {
-            Some(bits) => Known::Number(bits as i64),
-            None if ir::depends_on_arguments_alone(&self.program, v) => Known::Never,
-            None => Known::No,
+    fn nest<'a>(&'a self, pushes: &Pushes, views: &'a [View], scalars: &'a [Literal]) -> Result<Nest<'a>> {
+        // What the host may change in a run, or other parts hold otherwise, counts nothing beforehand.
+        let given = self.hosted.is_empty() && !has_collectives(&self.program);
+        let data = GivenData::new(&self.program, (views, scalars), &self.device);
+        let look = |v: ValueId, variables: &[Option<ValueId>]| {
+            Ok(match from_arguments(&self.program, v, views, scalars) {
+                Some(bits) => Known::Number(bits as i64),
+                None if ir::depends_on_arguments_alone(&self.program, v) => Known::Never,
+                None if given => data.formula(v, variables)?.map_or(Known::No, Known::Data),
+                None => Known::No,
+            })
         };
-        Nest::of(pushes, &self.facts.affines, &value).ok_or_else(|| {
-            self.internal("the number of iterations of an inner loop is data: its tape has no known size")
-        })
+        Nest::of(pushes, &self.facts.affines, &look)?.ok_or_else(|| self.uncounted())
+    }
+
+    fn uncounted(&self) -> Error {
+        self.internal("the number of iterations of an inner loop is data: its tape has no known size")
     }
 
     /// How often the push is made, where no loop with a variable is around its loops.
     pub fn times(&self, pushes: &Pushes, views: &[View], scalars: &[Literal]) -> Result<u64> {
-        Ok(self.nest(pushes, views, scalars)?.all(0, 1))
+        self.times_in(pushes, (0, 1), views, scalars)
     }
 
     /// How often the push is made in these iterations.
@@ -208,6 +246,15 @@ impl Variant {
         views: &[View],
         scalars: &[Literal],
     ) -> Result<u64> {
-        Ok(self.nest(pushes, views, scalars)?.all(from, to))
+        self.nest(pushes, views, scalars)?.all(from, to).ok_or_else(|| self.uncounted())
     }
+}
+
+/// How often a push is made.
+#[derive(Clone, Copy)]
+pub(crate) struct Count {
+    /// In all iterations.
+    pub all: u64,
+    /// In any one of them, at most.
+    most: u64,
 }

@@ -1,25 +1,39 @@
 //! How often a push is made in a range of iterations of a loop.
 //!
-//! - Input: the loops around the push, whose bounds are sums of numbers and of the variables of loops around them.
+//! - Input: the loops around the push, whose bounds are sums of numbers, of the variables of loops around them, and of what is
+//!   read from data that the launch is given.
 //! - Output: the number of pushes in all iterations of a range, and a bound for one iteration.
-//! - Invariant: what is counted is never less than what is pushed. Where counting would take long, it is more.
+//! - Invariant: what is counted is never less than what is pushed. Where counting would take long, it is more, or, with data,
+//!   there is no count.
+
+use std::rc::Rc;
 
 use ebbtide_autodiff::Pushes;
 use ebbtide_ir::{Affines, ValueId};
 
+use crate::error::Result;
+use crate::gradient::given_data::Formula;
+
 /// Terms that are added up before a bound is taken instead.
 const MOST_TERMS: u64 = 1 << 22;
 
-/// `Σ coefficient · variable + constant`; variables by level, level 0 is the loop whose iterations are counted.
-#[derive(Clone, Debug)]
-struct Linear {
+/// `Σ coefficient · variable + Σ coefficient · formula + constant`; variables by level, level 0 is the loop whose iterations are
+/// counted.
+#[derive(Clone, Debug, Default)]
+struct Linear<'a> {
     terms: Vec<(usize, i128)>,
+    data: Vec<(Rc<Formula<'a>>, i128)>,
     constant: i128,
 }
 
-impl Linear {
-    fn at(&self, variables: &[i128]) -> i128 {
-        self.terms.iter().fold(self.constant, |sum, (level, c)| sum.saturating_add(c * variables[*level]))
+impl Linear<'_> {
+    /// The sum for these variables; `None` where data have no value there.
+    fn at(&self, variables: &[i128]) -> Option<i128> {
+        let sum = (self.terms.iter())
+            .fold(self.constant, |sum, (level, c)| sum.saturating_add(c.saturating_mul(variables[*level])));
+        self.data.iter().try_fold(sum, |sum, (formula, c)| {
+            Some(sum.saturating_add(c.saturating_mul(formula.at(variables)?)))
+        })
     }
 
     /// The least and the largest value where each variable is in its range, both ends included.
@@ -33,6 +47,7 @@ impl Linear {
 
     fn uses(&self, level: usize) -> bool {
         self.terms.iter().any(|term| term.0 == level)
+            || self.data.iter().any(|(formula, _)| formula.uses(level))
     }
 
     fn coefficient(&self, level: usize) -> i128 {
@@ -41,68 +56,63 @@ impl Linear {
 }
 
 /// What is known of a value before a launch.
-pub(crate) enum Known {
+pub(crate) enum Known<'a> {
     Number(i64),
+    /// It is read from data.
+    Data(Formula<'a>),
     /// It cannot be computed, and is not: the loop that it bounds is not reached.
     Never,
     No,
 }
 
+/// What a value is before a launch, given the variables of the loops around it, by level.
+pub(crate) type Look<'f, 'a> = &'f dyn Fn(ValueId, &[Option<ValueId>]) -> Result<Known<'a>>;
+
 /// The loops around a push.
 #[derive(Clone, Debug)]
-pub(crate) struct Nest {
+pub(crate) struct Nest<'a> {
     /// The first and the last bound of each loop, outermost first. Level `k + 1` is the loop `k`.
-    bounds: Vec<(Linear, Linear)>,
+    bounds: Vec<(Linear<'a>, Linear<'a>)>,
 }
 
-impl Nest {
-    /// The loops around a push; `None` where a bound is data.
-    pub fn of(pushes: &Pushes, affines: &Affines, value: &dyn Fn(ValueId) -> Known) -> Option<Nest> {
+impl<'a> Nest<'a> {
+    /// The loops around a push; `None` where a bound is computed by the run.
+    pub fn of(pushes: &Pushes, affines: &Affines, look: Look<'_, 'a>) -> Result<Option<Nest<'a>>> {
         // A loop that counts nothing by a variable of its own still has a level.
         let mut variables = vec![pushes.counted];
         let mut bounds = Vec::new();
         for l in &pushes.within {
-            let linear = |v: ValueId| {
-                let form = affines.form(v);
-                let mut sum = Linear { terms: Vec::new(), constant: i128::from(form.constant) };
-                for (atom, c) in &form.terms {
-                    let c = i128::from(*c);
-                    if let Some(level) = variables.iter().position(|var| *var == Some(*atom)) {
-                        sum.terms.push((level, c));
-                        continue;
-                    }
-                    match value(*atom) {
-                        Known::Number(n) => {
-                            sum.constant = sum.constant.checked_add(c.checked_mul(n.into())?)?
-                        }
-                        // As many iterations as a loop has that is not reached.
-                        Known::Never => return Some(Linear { terms: Vec::new(), constant: 0 }),
-                        Known::No => return None,
-                    }
-                }
-                Some(sum)
+            let (Some(from), Some(to)) =
+                (linear(l.from, &variables, affines, look)?, linear(l.to, &variables, affines, look)?)
+            else {
+                return Ok(None);
             };
-            bounds.push((linear(l.from)?, linear(l.to)?));
+            bounds.push((from, to));
             variables.push(Some(l.var));
         }
-        Some(Nest { bounds })
+        Ok(Some(Nest { bounds }))
     }
 
-    /// The pushes of all iterations from `from` to `to`.
-    pub fn all(&self, from: i64, to: i64) -> u64 {
+    /// The pushes of all iterations from `from` to `to`; `None` where data would have to be asked too often.
+    pub fn all(&self, from: i64, to: i64) -> Option<u64> {
         let iterations = to.saturating_sub(from).max(0) as u64;
         let mut terms = MOST_TERMS;
         let mut variables = vec![0; self.bounds.len() + 1];
         let exact = self.sum(0, (from.into(), to.into()), &mut variables, &mut terms);
-        exact.map_or_else(
-            || iterations.saturating_mul(self.most(from, to)),
-            |sum| u64::try_from(sum).unwrap_or(u64::MAX),
-        )
+        match exact {
+            Some(sum) => Some(u64::try_from(sum).unwrap_or(u64::MAX)),
+            None if self.has_data() => None,
+            None => Some(iterations.saturating_mul(self.most(from, to)?)),
+        }
     }
 
-    /// No iteration from `from` to `to` makes more pushes than this.
-    pub fn most(&self, from: i64, to: i64) -> u64 {
-        let mut ranges = vec![(i128::from(from), i128::from(to.max(from.saturating_add(1))) - 1)];
+    /// No iteration from `from` to `to` makes more pushes than this; `None` as above.
+    pub fn most(&self, from: i64, to: i64) -> Option<u64> {
+        let last = to.max(from.saturating_add(1));
+        if self.has_data() {
+            return self.most_by_data(from, last);
+        }
+        let mut ranges = vec![(i128::from(from), i128::from(last) - 1)];
         let mut most: u64 = 1;
         for (first, end) in &self.bounds {
             let ((low, _), (_, high)) = (first.extremes(&ranges), end.extremes(&ranges));
@@ -110,11 +120,27 @@ impl Nest {
             most = most.saturating_mul(u64::try_from(iterations).unwrap_or(u64::MAX));
             ranges.push((low, high.saturating_sub(1).max(low)));
         }
-        most
+        Some(most)
+    }
+
+    fn has_data(&self) -> bool {
+        self.bounds.iter().any(|(first, end)| !first.data.is_empty() || !end.data.is_empty())
+    }
+
+    fn most_by_data(&self, from: i64, to: i64) -> Option<u64> {
+        let mut variables = vec![0; self.bounds.len() + 1];
+        let depends = self.bounds.iter().any(|(a, b)| a.uses(0) || b.uses(0));
+        let (mut most, mut terms) = (0, MOST_TERMS);
+        for at in from..if depends { to } else { from.saturating_add(1) } {
+            terms = terms.checked_sub(1)?;
+            let at = i128::from(at);
+            most = most.max(self.sum(0, (at, at + 1), &mut variables, &mut terms)?);
+        }
+        Some(u64::try_from(most).unwrap_or(u64::MAX))
     }
 
     /// The largest difference of two bounds.
-    fn longest(&self, first: &Linear, end: &Linear, ranges: &[(i128, i128)]) -> i128 {
+    fn longest(&self, first: &Linear<'_>, end: &Linear<'_>, ranges: &[(i128, i128)]) -> i128 {
         let mut difference = end.clone();
         difference.constant = difference.constant.saturating_sub(first.constant);
         for (level, c) in &first.terms {
@@ -140,26 +166,55 @@ impl Nest {
         }
         let inner = &self.bounds[level..];
         let Some((first, end)) = inner.first() else { return Some(to - from) };
+        // A bound without a value is that of a loop that is not reached.
+        let bounds = |variables: &[i128]| first.at(variables).zip(end.at(variables)).unwrap_or((0, 0));
         let depends = inner.iter().any(|(a, b)| a.uses(level) || b.uses(level));
         if !depends {
             variables[level] = from;
-            let bounds = (first.at(variables), end.at(variables));
-            return self.sum(level + 1, bounds, variables, terms)?.checked_mul(to - from);
+            return self.sum(level + 1, bounds(variables), variables, terms)?.checked_mul(to - from);
         }
-        if inner.len() == 1 {
+        if inner.len() == 1 && first.data.is_empty() && end.data.is_empty() {
             variables[level] = 0;
-            let at_zero = end.at(variables) - first.at(variables);
-            return series(at_zero, end.coefficient(level) - first.coefficient(level), (from, to));
+            let (at_first, at_end) = bounds(variables);
+            return series(at_end - at_first, end.coefficient(level) - first.coefficient(level), (from, to));
         }
         let mut all: i128 = 0;
         for at in from..to {
             *terms = terms.checked_sub(1)?;
             variables[level] = at;
-            let bounds = (first.at(variables), end.at(variables));
-            all = all.checked_add(self.sum(level + 1, bounds, variables, terms)?)?;
+            all = all.checked_add(self.sum(level + 1, bounds(variables), variables, terms)?)?;
         }
         Some(all)
     }
+}
+
+/// A bound as a sum; `None` where the run computes it.
+fn linear<'a>(
+    v: ValueId,
+    variables: &[Option<ValueId>],
+    affines: &Affines,
+    look: Look<'_, 'a>,
+) -> Result<Option<Linear<'a>>> {
+    let form = affines.form(v);
+    let mut sum = Linear { constant: i128::from(form.constant), ..Linear::default() };
+    for (atom, c) in &form.terms {
+        let c = i128::from(*c);
+        if let Some(level) = variables.iter().position(|var| *var == Some(*atom)) {
+            sum.terms.push((level, c));
+            continue;
+        }
+        match look(*atom, variables)? {
+            Known::Number(n) => match c.checked_mul(n.into()).and_then(|n| sum.constant.checked_add(n)) {
+                Some(constant) => sum.constant = constant,
+                None => return Ok(None),
+            },
+            Known::Data(formula) => sum.data.push((Rc::new(formula), c)),
+            // As many iterations as a loop has that is not reached.
+            Known::Never => return Ok(Some(Linear::default())),
+            Known::No => return Ok(None),
+        }
+    }
+    Ok(Some(sum))
 }
 
 /// `Σ max(0, constant + slope · v)` for `v` from `from` to `to`.
@@ -182,14 +237,14 @@ fn series(constant: i128, slope: i128, (mut from, mut to): (i128, i128)) -> Opti
 mod tests {
     use super::*;
 
-    fn linear(terms: &[(usize, i128)], constant: i128) -> Linear {
-        Linear { terms: terms.to_vec(), constant }
+    fn linear(terms: &[(usize, i128)], constant: i128) -> Linear<'static> {
+        Linear { terms: terms.to_vec(), data: Vec::new(), constant }
     }
 
     /// The pushes of each iteration, counted one by one.
-    fn counted(nest: &Nest, level: usize, variables: &mut Vec<i128>) -> u64 {
+    fn counted(nest: &Nest<'_>, level: usize, variables: &mut Vec<i128>) -> u64 {
         let Some((first, end)) = nest.bounds.get(level) else { return 1 };
-        let (from, to) = (first.at(variables), end.at(variables));
+        let (from, to) = (first.at(variables).unwrap(), end.at(variables).unwrap());
         let mut all = 0;
         for at in from..to {
             variables[level + 1] = at;
@@ -221,8 +276,13 @@ mod tests {
                         counted(&nest, 0, &mut variables)
                     })
                     .collect();
-                assert_eq!(nest.all(from, to), each.iter().sum::<u64>(), "{nest:?} from {from} to {to}");
-                assert!(each.iter().all(|n| *n <= nest.most(from, to)), "{nest:?} from {from} to {to}");
+                assert_eq!(
+                    nest.all(from, to),
+                    Some(each.iter().sum::<u64>()),
+                    "{nest:?} from {from} to {to}"
+                );
+                let most = nest.most(from, to).unwrap();
+                assert!(each.iter().all(|n| *n <= most), "{nest:?} from {from} to {to}");
             }
         }
     }

@@ -6,6 +6,7 @@ mod choose;
 mod compile;
 mod cost;
 mod counts;
+mod given_data;
 mod last_needs;
 mod lent;
 pub(crate) mod offload;

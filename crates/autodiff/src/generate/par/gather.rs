@@ -105,7 +105,7 @@ impl ParAdjoint<'_> {
     }
 
     /// Is what the target's loads gather all that its elements hold?
-    fn is_first(&self, par: &Par, all: &[Site], target: &Target) -> bool {
+    pub(super) fn is_first(&self, par: &Par, all: &[Site], target: &Target) -> bool {
         let Some(first) = self.first_rows.get(&target.array).filter(|first| first.par == par.id) else {
             return false;
         };
@@ -165,16 +165,7 @@ impl ParAdjoint<'_> {
                 Part::Row(_) => inverse.fixed.clear(),
                 Part::Spans(spans) => inverse.count_from(spans),
             }
-            let nested = !par.body.iter().any(|s| matches!(s, Stmt::Let(v) if *v == site.0));
-            let always = |(k, variable): (usize, &Variable)| match variable {
-                Variable::Wrapped { dimension, modulus, .. } => {
-                    is_dim(self.source, self.affines, array, *dimension, *modulus)
-                }
-                _ => self.reads_all(par, k, variable, array),
-            };
-            let conditional =
-                nested || !inverse.fixed.is_empty() || !inverse.variables.iter().enumerate().all(always);
-            if conditional && local.is_none() {
+            if self.is_conditional(par, site, &inverse) && local.is_none() {
                 let start = match sum.take() {
                     Some(sum) => sum,
                     None => w.real(self.source.array(array).ty, 0.0),
@@ -182,7 +173,8 @@ impl ParAdjoint<'_> {
                 local = Some(w.sum(start));
             }
             let sink = local.map_or(Sink::Value, Sink::Local);
-            let found = self.turn_round(w, (par, forwarding), array, &inverse, element, (number, sink))?;
+            let found =
+                self.turn_round(w, (par, forwarding), array, &inverse, element, vec![(number, sink)])?;
             if let (Some(found), None) = (found, local) {
                 sum = Some(match sum {
                     Some(sum) => w.add(sum, found),
@@ -191,6 +183,18 @@ impl ParAdjoint<'_> {
             }
         }
         Ok(local.map(|local| w.get(local)).or(sum))
+    }
+
+    /// Do conditions or loops lead from an element to the iterations that read it through this load?
+    pub(super) fn is_conditional(&self, par: &Par, site: &Site, inverse: &Inverse) -> bool {
+        let nested = !par.body.iter().any(|s| matches!(s, Stmt::Let(v) if *v == site.0));
+        let always = |(k, variable): (usize, &Variable)| match variable {
+            Variable::Wrapped { dimension, modulus, .. } => {
+                is_dim(self.source, self.affines, site.1, *dimension, *modulus)
+            }
+            _ => self.reads_all(par, k, variable, site.1),
+        };
+        nested || !inverse.fixed.is_empty() || !inverse.variables.iter().enumerate().all(always)
     }
 
     /// Does the variable run over all of the array's dimension, so that every element is read at its own index?
@@ -209,15 +213,16 @@ impl ParAdjoint<'_> {
         is_zero(self.source, range.from) && is_dim(self.source, self.affines, array, dimension, range.to)
     }
 
-    /// Writes what flows to element `k` from the iterations that read it through one load.
-    fn turn_round(
+    /// Writes what flows to element `k` from the iterations that read it through one load, and what flows to others through loads
+    /// beside it.
+    pub(super) fn turn_round(
         &mut self,
         w: &mut Writer,
         (par, forwarding): (&Par, &StoreForwarding),
         array: ArrayId,
         inverse: &Inverse,
         element: &[ValueId],
-        (number, sink): (usize, Sink),
+        sites: Vec<(usize, Sink)>,
     ) -> Result<Option<ValueId>, Error> {
         let mut map = self.env.clone();
         // Blocks that are open: under a condition, or for each value of a variable.
@@ -284,7 +289,7 @@ impl ParAdjoint<'_> {
             open.push((condition, None));
             w.begin();
         }
-        let purpose = Purpose::Site { number, into: sink };
+        let purpose = Purpose::Sites(sites);
         let beside = (self.shadows, self.extremes);
         let body = (&par.body, forwarding);
         let task = Task::new(self.source, self.activity, beside, purpose, map, body);
@@ -311,7 +316,7 @@ impl ParAdjoint<'_> {
     }
 
     /// Writes a sum of program-level values.
-    fn sum(&self, w: &mut Writer, map: &HashMap<ValueId, ValueId>, form: &Affine) -> ValueId {
+    pub(super) fn sum(&self, w: &mut Writer, map: &HashMap<ValueId, ValueId>, form: &Affine) -> ValueId {
         let mut total: Option<ValueId> =
             (form.constant != 0 || form.terms.is_empty()).then(|| w.index(form.constant));
         for (atom, coefficient) in &form.terms {

@@ -117,16 +117,15 @@ impl Task<'_> {
     fn site(&mut self, w: &mut Writer, v: ValueId, array: ArrayId, index: Indices, bar: ValueId) {
         let Some(shadow) = self.shadows.arrays.get(&array).copied() else { return };
         match &self.purpose {
-            Purpose::Site { number, into } => {
-                if self.sites.get(&v) == Some(number) {
-                    match into {
-                        Sink::Value => self.found = Some(bar),
-                        Sink::Local(local) => {
-                            let local = *local;
-                            let old = w.get(local);
-                            let sum = w.add(old, bar);
-                            w.push(Stmt::Set(local, sum));
-                        }
+            Purpose::Sites(sites) => {
+                match sites.iter().find(|(number, _)| self.sites.get(&v) == Some(number)) {
+                    None => {}
+                    Some((_, Sink::Value)) => self.found = Some(bar),
+                    Some((_, Sink::Local(local))) => {
+                        let local = *local;
+                        let old = w.get(local);
+                        let sum = w.add(old, bar);
+                        w.push(Stmt::Set(local, sum));
                     }
                 }
             }

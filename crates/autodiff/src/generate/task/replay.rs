@@ -2,10 +2,11 @@
 //!
 //! Where bounds are sums of what is known before the program starts and of variables of loops around, each inner iteration
 //! keeps what it finds: a tape of the body, with a place for each inner iteration of each iteration. Elsewhere (`while`,
-//! `break`, bounds that are data) there are [`SLOTS`] places. The inner iterations are cut into as many pieces, and what a
-//! piece finds is kept; then piece after piece, the last first, is run once more in the same way, cut into as many pieces
-//! again. Up to `SLOTS²` inner iterations are so run three times in all before they are reversed; beyond, the smallest pieces
-//! have more than one inner iteration, and each inner iteration of them is reached from the beginning of its piece.
+//! `break`, bounds that are data) there are [`SLOTS`] places. The inner iterations are cut into at most as many pieces, of at least
+//! as many inner iterations, and what a piece finds is kept; then piece after piece, the last first, is run once more in the same
+//! way, cut into as many pieces again. Up to `SLOTS` inner iterations are one piece, which is run once more before they are reversed;
+//! up to `SLOTS²` are run twice; beyond, the smallest pieces have more than one inner iteration, and each inner iteration of them
+//! is reached from the beginning of its piece.
 
 use std::collections::HashMap;
 
@@ -196,9 +197,15 @@ impl Task<'_> {
         [coarse, fine]: &[Tape; 2],
     ) -> Result<(), Error> {
         let all = w.sub(to, from);
-        let piece = pieces(w, all);
-        self.run_keeping(w, l, (from, to, piece), entry, coarse)?;
+        let (least, slots) = (pieces(w, all), w.index(SLOTS));
+        let piece = w.binary(Binary::Max, least, slots);
         let count = rounded_up(w, all, piece);
+        // Behind the beginning of the last piece nothing is kept.
+        let covered = w.mul(count, piece);
+        let last = w.sub(covered, piece);
+        let (last, one) = (w.add(from, last), w.index(1));
+        let behind = w.add(last, one);
+        self.run_keeping(w, l, (from, behind, piece), entry, coarse)?;
         let (zero, name) = (w.index(0), "piece".to_string());
         let back = w.loop_var("piece_back");
         w.begin();

@@ -12,9 +12,9 @@ impl Run<'_> {
     /// What these iterations push.
     pub(super) fn room(&self, pushes: &[Pushes], counted: (i64, i64)) -> Result<HashMap<ArrayId, u64>> {
         let mut room: HashMap<ArrayId, u64> = HashMap::new();
-        for pushes in pushes {
-            let times = self.variant.times_in(pushes, counted, &self.frame.arrays, &self.frame.arguments)?;
-            *room.entry(pushes.array).or_default() += times;
+        let (views, scalars) = (&self.frame.arrays, &self.frame.arguments);
+        for (array, count) in self.variant.counts(pushes, counted, views, scalars)? {
+            *room.entry(array).or_default() += count.all;
         }
         Ok(room)
     }
