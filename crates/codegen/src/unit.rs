@@ -31,13 +31,8 @@ pub struct Unit {
     pub packed_tapes: Vec<ArrayId>,
     /// By segment: the part of the text that it is in. Each part can be compiled by itself, with its number as `EB_PART`.
     pub parts: Vec<usize>,
-}
-
-impl Unit {
-    /// How many parts the text has.
-    pub fn count_parts(&self) -> usize {
-        self.parts.iter().max().map_or(1, |last| last + 1)
-    }
+    /// How many parts there are; some may have no segment.
+    pub part_count: usize,
 }
 
 /// So many counters of loops come with an assertion that does not hold; `EB_COUNTERS` of the prelude.

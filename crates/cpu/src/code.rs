@@ -60,7 +60,7 @@ pub(crate) struct Recipe {
 
 impl Recipe {
     fn load(&self, compiler: &Compiler) -> Result<(Loaded, Found), String> {
-        let (library, found) = load(compiler, (&self.unit.source, self.unit.count_parts()), &self.cache)?;
+        let (library, found) = load(compiler, (&self.unit.source, self.unit.part_count), &self.cache)?;
         let mut entries = Vec::new();
         for k in 0..self.segments {
             // SAFETY (*Trusted code*): the text declares `segment_K` with this signature, and the library is made from it.

@@ -150,7 +150,7 @@ impl Native {
 
     /// The parts of the text, compiled at the same time and loaded.
     fn modules(&self, target: &Architecture) -> Result<Vec<Module>> {
-        let parts = self.unit.count_parts();
+        let parts = self.unit.part_count;
         if parts == 1 {
             return Ok(vec![self.module(target)?]);
         }

@@ -14,6 +14,7 @@ use crate::kernel::machine::{Family, Target, Width};
 use crate::kernel::name::Name;
 use crate::print::c_types::{c_literal, format};
 use crate::print::entry::Entry;
+use crate::print::loop_functions::LoopFunctions;
 use crate::transform::forms::Forms;
 use crate::transform::pipeline;
 use crate::unit::{Access, Position, Unit};
@@ -76,6 +77,8 @@ pub(crate) struct Emitter<'p> {
     pub outer_loops: usize,
     /// The number of the steps that thread 0 runs alone, in them.
     pub alone: Option<usize>,
+    /// The loops that are functions of their own; on a CPU.
+    pub loops: LoopFunctions,
 }
 
 /// How often code runs: elementary functions are spelt out where it is often, and called where it is rare, which
@@ -134,6 +137,7 @@ impl<'p> Emitter<'p> {
             constant: BTreeSet::new(),
             outer_loops: 0,
             alone: None,
+            loops: LoopFunctions::default(),
         }
     }
 
@@ -176,6 +180,7 @@ impl<'p> Emitter<'p> {
             widths: self.widths,
             packed_tapes: self.packed.arrays().collect(),
             parts: Vec::new(),
+            part_count: 1,
         }
     }
 }

@@ -20,6 +20,8 @@ pub(crate) mod interior;
 pub(crate) mod interior_on_entry;
 pub(crate) mod kept_terms;
 pub(crate) mod library;
+pub(crate) mod loop_functions;
+pub(crate) mod loops_apart;
 pub(crate) mod narrow_bounds;
 pub(crate) mod nest;
 pub(crate) mod operation;

@@ -80,7 +80,9 @@ impl Emitter<'_> {
     fn iterations(&mut self, par: &Par, reductions: &[(Combine, &Store)]) {
         let (program, facts, target) = (self.program, self.facts, self.target);
         let nest = ParallelLoop { program, facts, target, par, reductions }.nest(&mut self.forms);
-        self.nest(&nest, reductions);
+        let (domain, ()) = self.apart(|text| text.domain(par));
+        let (text, ()) = self.apart(|text| text.nest(&nest, reductions));
+        self.loop_apart(domain, text);
         if reductions.is_empty() {
             line!(self, "i64 wild = 0; (void)wild;");
         }

@@ -49,6 +49,7 @@ impl Emitter<'_> {
         self.variables(block, &names, &waiting);
         let steps = self.steps_of(block);
         let (statements, ()) = self.apart(|text| text.steps(&steps));
+        let statements = self.place_loops(&statements);
         // What the statements want to be computed on entry is known when they are printed.
         let (mut computed, shared) = std::mem::take(&mut self.entry).text();
         let unlike = std::mem::take(&mut self.unlike);
@@ -80,6 +81,7 @@ impl Emitter<'_> {
     fn variables(&mut self, block: &Block, names: &Names, waiting: &BTreeSet<ArrayId>) {
         let program = self.program;
         let row = program.extents_per_array();
+        self.loops.enter(program, block, names);
         for a in &names.arrays {
             let decl = program.array(*a);
             let (t, i) = (c_type(decl.ty), a.index());
@@ -100,6 +102,7 @@ impl Emitter<'_> {
                 // What never changes is there from the beginning.
                 let value = self.on_entry(*v).map_or("0".to_string(), |value| value.to_string());
                 line!(self, "{} v{} = {value};", c_type(program.ty(*v)), v.index());
+                self.tell_loops(*v);
             }
         }
         for l in &names.locals {

@@ -12,7 +12,15 @@ use crate::print::emitter::Emitter;
 use crate::transform::step::Step as Optional;
 use crate::unit::Unit;
 
-use super::parts::{in_parts, longest_apart};
+use super::parts::{balanced, in_parts};
+
+/// What a function of a loop is: other parts of the text call it where there are several.
+const LOOP: &str = "#ifdef EB_PART
+#define EB_LOOP __attribute__((noinline, visibility(\"hidden\")))
+#else
+#define EB_LOOP static __attribute__((noinline))
+#endif
+";
 
 /// Prints the segments of a program: function `segment_K` runs `segments[K]`.
 pub fn c_unit(
@@ -31,8 +39,14 @@ pub fn c_unit(
         text.segment(k, block, segments);
         pieces.push(std::mem::take(&mut text.out));
     }
-    let parts = longest_apart(&pieces);
+    let functions = std::mem::take(&mut text.loops.texts);
+    let count = functions.len();
+    let pieces: Vec<String> = functions.into_iter().chain(pieces).collect();
+    let mut parts = balanced(&pieces);
     text.out = in_parts(pieces, &parts);
+    if count > 0 {
+        text.out.insert_str(0, &format!("{LOOP}{}", text.loops.declared));
+    }
     text.want_extremes();
     let shapes = [Format::F64, Format::F32].map(|format| {
         let lanes = target.vector_bytes / if format == Format::F64 { 8 } else { 4 };
@@ -68,6 +82,7 @@ pub fn c_unit(
     }
     text.adding.values().for_each(|function| source.push_str(function));
     let mut unit = text.finish(source, "static __attribute__((noinline))");
-    unit.parts = parts;
+    unit.part_count = parts.iter().max().map_or(1, |last| last + 1);
+    unit.parts = parts.split_off(count);
     Ok(unit)
 }

@@ -54,6 +54,7 @@ pub fn cuda_unit(
         source.push_str(&prelude::cuda_products(ty));
     }
     let mut unit = text.finish(source, "static __device__ __noinline__");
+    unit.part_count = parts.iter().max().map_or(1, |last| last + 1);
     unit.parts = parts;
     Ok(unit)
 }

@@ -54,7 +54,7 @@ unsafe impl Backend for TextAlone {
             reason,
         };
         let (unit, ..) = ebbtide_cuda::text(program, facts, segments).map_err(fail)?;
-        let parts = (0..unit.count_parts()).map(|part| (Kernels::Segments, Some(part)));
+        let parts = (0..unit.part_count).map(|part| (Kernels::Segments, Some(part)));
         for (kernels, part) in parts.chain([(Kernels::Segments, None), (Kernels::Batch, None)]) {
             let target = Architecture { kernels, part, ..Architecture::of(9, 0) };
             cubin(&unit.source, &target, &Cache::at(folder())).map_err(fail)?;
