@@ -348,19 +348,13 @@ EB_DO void eb_add_terms(
 template <typename T, typename B, typename C>
 EB_DO T eb_in_order(const u64 *partials, i64 count, T total, B from_bits, C combine) {
     const int lane = threadIdx.x & 31;
-    for (i64 first = 0; first < count; first += 256) {
-        T own[8];
+    for (i64 leaf = 0; leaf < count; leaf += 32) {
+        const int here = (int)eb_min(count - leaf, 32);
+        const T own = lane < here ? from_bits(partials[leaf + lane]) : total;
 #pragma unroll
-        for (int k = 0; k < 8; k++) own[k] = first + 32 * k + lane < count ? from_bits(partials[first + 32 * k + lane]) : total;
-#pragma unroll
-        for (int k = 0; k < 8; k++) {
-            const i64 here = count - first - 32 * k;
-            if (here <= 0) break;
-#pragma unroll
-            for (int j = 0; j < 32; j++) {
-                const T term = __shfl_sync(~0u, own[k], j);
-                if (j < here) total = combine(total, term);
-            }
+        for (int k = 0; k < 32; k++) {
+            const T term = __shfl_sync(~0u, own, k);
+            if (k < here) total = combine(total, term);
         }
     }
     __syncwarp();
