@@ -230,9 +230,8 @@ impl Search<'_> {
         Rc::make_mut(&mut interior.exact).insert(v);
     }
 
-    /// The values of loop variables at the corners of their ranges, as declarations in C, where the ranges are the same for a
-    /// whole row: what is a sum is monotone in each of them.
-    fn corners(&self, interior: &mut Interior, loops: &[Around]) -> Option<Vec<Scope>> {
+    /// The first and the last values of loop variables, as declarations in C, where the ranges are the same for a whole row.
+    fn bounds(&self, interior: &mut Interior, loops: &[Around]) -> Option<Vec<(Corner, Corner)>> {
         let mut bounds = Vec::with_capacity(loops.len());
         for (_, from, to) in loops {
             let (from, to) =
@@ -245,6 +244,17 @@ impl Search<'_> {
                 interior.rows = Rows::Each;
             }
             bounds.push((Corner::First(from.tame()), Corner::Last(to.tame())));
+        }
+        Some(bounds)
+    }
+
+    /// The values of these loop variables at the corners of their ranges: what is a sum is monotone in each of them. There are
+    /// twice as many for each variable, so a sum of too many has none.
+    fn corners(&self, interior: &mut Interior, loops: &[Around]) -> Option<Vec<Scope>> {
+        const MOST_VARIABLES: usize = 6;
+        let bounds = self.bounds(interior, loops)?;
+        if loops.len() > MOST_VARIABLES {
+            return None;
         }
         let scope = |corner: usize| {
             let each = loops.iter().zip(&bounds).enumerate().map(|(bit, (l, (first, last)))| {
@@ -320,15 +330,18 @@ impl Search<'_> {
 
     /// Narrows to where an access is in bounds, or remembers that it must be checked.
     fn prove(&self, interior: &mut Interior, array: ArrayId, index: Indices, loops: &[Around]) {
-        let sums: Option<Vec<Linear>> =
-            index.as_slice().iter().map(|v| interior.linear(self.program, *v, loops)).collect();
-        let (Some(sums), true) = (sums, self.corners(interior, loops).is_some()) else {
+        let mut of = |v: &ValueId| {
+            let sum = interior.linear(self.program, *v, loops)?;
+            let used: Vec<_> = loops.iter().filter(|l| sum.base.mentions(l.0)).copied().collect();
+            Some((self.corners(interior, &used)?, sum))
+        };
+        let sums: Option<Vec<(Vec<Scope>, Linear)>> = index.as_slice().iter().map(&mut of).collect();
+        let (Some(sums), Some(_)) = (sums, self.bounds(interior, loops)) else {
             interior.unproved.insert(index.as_slice().to_vec());
             return;
         };
-        for (k, sum) in sums.iter().enumerate() {
-            let used: Vec<_> = loops.iter().filter(|l| sum.base.mentions(l.0)).copied().collect();
-            for scope in self.corners(interior, &used).unwrap_or_default() {
+        for (k, (corners, sum)) in sums.into_iter().enumerate() {
+            for scope in corners {
                 interior.once(Narrowing::Within(scope, sum.for_proofs(), IndexExpr::Extent(array, k)));
             }
         }

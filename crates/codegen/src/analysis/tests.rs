@@ -409,3 +409,21 @@ fn sums_are_asked_for_at_all_corners() {
         assert_eq!(sized.interval(&interior.interval()), expected, "{from}..{to}");
     }
 }
+
+#[test]
+fn corners_are_those_of_the_variables_of_a_sum_unless_there_are_too_many() {
+    const DEPTH: usize = 40;
+    // The corners of all loops around an element would be 2^40.
+    for (used, proved) in [(0, true), (2, true), (DEPTH, false)] {
+        let mut l = Loop::new(0, 0);
+        let [zero, two] = [0, 2].map(|k| l.b.literal(Literal::index(k)));
+        let variables: Vec<ValueId> = (0..DEPTH).map(|_| l.b.begin_for("k", zero, two)).collect();
+        let at = variables[..used].iter().fold(l.i, |at, k| l.b.binary(Binary::Add, at, *k));
+        l.copy(at);
+        (0..DEPTH).for_each(|_| drop(l.b.end_loop(None)));
+        let program = l.finish();
+        let sized = Sized { program: &program, extents: [5, 5, 3] };
+        let interior = interior(&program, sized.par(), &sized.inside(), Decide::Columns);
+        assert_eq!(interior.unproved.is_empty(), proved, "{used}");
+    }
+}
