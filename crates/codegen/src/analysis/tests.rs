@@ -420,7 +420,7 @@ fn corners_are_those_of_the_variables_of_a_sum_unless_there_are_too_many() {
         let variables: Vec<ValueId> = (0..DEPTH).map(|_| l.b.begin_for("k", zero, two)).collect();
         let at = variables[..used].iter().fold(l.i, |at, k| l.b.binary(Binary::Add, at, *k));
         l.copy(at);
-        (0..DEPTH).for_each(|_| drop(l.b.end_loop(None)));
+        (0..DEPTH).for_each(|_| l.b.end_loop(None));
         let program = l.finish();
         let sized = Sized { program: &program, extents: [5, 5, 3] };
         let interior = interior(&program, sized.par(), &sized.inside(), Decide::Columns);
