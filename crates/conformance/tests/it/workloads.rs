@@ -156,13 +156,13 @@ pub fn sums_along_rows_are_the_same_everywhere() {
         let program = parse(&format!(
             "program p(a: &Array2<{ty}>, x: &Array1<{ty}>, from: usize, y: &mut Array2<{ty}>) {{
                 for i in par(0..a.dim(0)) {{
-                    let mut s = 1.0;
-                    let mut t = 0.0;
+                    let mut s = x[0];
+                    let mut t = x[0];
                     #[sum(s, t)]
                     for j in from..x.len() {{
                         let v = a[[i, j]] * x[j] - x[i];
-                        s = s + select(v > 0.25, v, (j as {ty}).sqrt());
-                        t = t + 1.0 / v;
+                        s = s + select(v > x[0], v, (j as {ty}).sqrt());
+                        t = t + x[i] / v;
                     }}
                     y[[i, 0]] = s;
                     let mut w = t;
