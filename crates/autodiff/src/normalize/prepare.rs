@@ -13,6 +13,7 @@ use crate::analysis::store_forwarding::store_forwarding;
 use crate::normalize::counted_loops::bound_counting_loops;
 use crate::normalize::custom_calls::closed;
 use crate::normalize::early::computed_again;
+use crate::normalize::periodic_neighbours::periodic_neighbours;
 
 /// The program in the form that transformations take.
 pub(crate) fn prepare(source: &Program) -> Program {
@@ -27,6 +28,7 @@ pub(crate) fn prepare(source: &Program) -> Program {
     program.body = inline(&mut program, body, &mut closed);
     temps_at_the_start(&mut program, closed);
     locals_in_arrays(&mut program);
+    periodic_neighbours(&mut program);
     in_place(&mut program, facts.as_ref());
     extents(&mut program);
     program.number_writes();
