@@ -117,16 +117,20 @@ pub(crate) fn side_by_side(
     element: Type,
     by_lanes: &BTreeSet<ArrayId>,
 ) -> Option<usize> {
-    let loops = par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_)));
+    let (mut loops, mut functions) = (false, false);
+    walk(&par.body, &mut |stmt| {
+        if let Stmt::Loop(_) = stmt {
+            loops = true;
+            stmt.blocks().for_each(|block| {
+                walk(block, &mut |inner| {
+                    functions |= matches!(inner, Stmt::Let(v)
+                        if matches!(program.op(*v), Op::Math(..)) && !interior.varying.uniform(*v));
+                });
+            });
+        }
+    });
     if !loops || refusal((program, facts), par, interior, (element, Vectors::Several), by_lanes).is_some() {
         return None;
-    }
-    let mut functions = false;
-    for l in par.body.iter().filter(|stmt| matches!(stmt, Stmt::Loop(_))) {
-        walk(std::slice::from_ref(l), &mut |stmt| {
-            functions |= matches!(stmt, Stmt::Let(v)
-                if matches!(program.op(*v), Op::Math(..)) && !interior.varying.uniform(*v));
-        });
     }
     Some(if functions { SIDE_BY_SIDE_WITH_FUNCTIONS } else { SIDE_BY_SIDE })
 }

@@ -13,6 +13,7 @@ pub(crate) enum Step {
     JoinUpdates,
     Vectorise,
     Jam,
+    RowTiles,
     HoldElements,
     WithoutChecks,
     Specialise,
@@ -31,13 +32,14 @@ pub(crate) enum Step {
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 17] = [
+    pub const OPTIONAL: [Step; 18] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
         Step::JoinUpdates,
         Step::Vectorise,
         Step::Jam,
+        Step::RowTiles,
         Step::Specialise,
         Step::NarrowIndex,
         Step::Predicate,
@@ -62,6 +64,7 @@ impl Step {
             Step::JoinUpdates => "join updates",
             Step::Vectorise => "vectorise",
             Step::Jam => "jam",
+            Step::RowTiles => "row tiles",
             Step::HoldElements => "hold elements",
             Step::WithoutChecks => "without checks",
             Step::Specialise => "specialise",
