@@ -117,22 +117,35 @@ pub(crate) fn side_by_side(
     element: Type,
     by_lanes: &BTreeSet<ArrayId>,
 ) -> Option<usize> {
-    let (mut loops, mut functions) = (false, false);
-    walk(&par.body, &mut |stmt| {
-        if let Stmt::Loop(_) = stmt {
-            loops = true;
-            stmt.blocks().for_each(|block| {
-                walk(block, &mut |inner| {
-                    functions |= matches!(inner, Stmt::Let(v)
-                        if matches!(program.op(*v), Op::Math(..)) && !interior.varying.uniform(*v));
-                });
-            });
-        }
-    });
-    if !loops || refusal((program, facts), par, interior, (element, Vectors::Several), by_lanes).is_some() {
+    // A branch that all lanes take alike may stand around them.
+    let mut loops = Vec::new();
+    outermost_loops(&par.body, &mut loops);
+    let several = (element, Vectors::Several);
+    if loops.is_empty() || refusal((program, facts), par, interior, several, by_lanes).is_some() {
         return None;
     }
+    let mut functions = false;
+    for l in loops {
+        walk(&l.body, &mut |stmt| {
+            functions |= matches!(stmt, Stmt::Let(v)
+                if matches!(program.op(*v), Op::Math(..)) && !interior.varying.uniform(*v));
+        });
+    }
     Some(if functions { SIDE_BY_SIDE_WITH_FUNCTIONS } else { SIDE_BY_SIDE })
+}
+
+/// The loops of a body that are in no other one. The depth of recursion is that of nesting in the source.
+fn outermost_loops<'a>(body: &'a Block, loops: &mut Vec<&'a Loop>) {
+    for stmt in body {
+        match stmt {
+            Stmt::Loop(l) => loops.push(l),
+            Stmt::If(branch) => {
+                outermost_loops(&branch.then, loops);
+                outermost_loops(&branch.otherwise, loops);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Which lanes are here?

@@ -10,7 +10,7 @@ use super::evaluate::{World, evaluate as number};
 use super::expr::{Expr, Overflow};
 use super::index_expr::IndexExpr;
 use super::name::{Name, Ty, Variable};
-use super::stmt::{Check, Element, Fault, Loop, LoopKind, Manner, Part, Place, Stmt, Stride};
+use super::stmt::{Check, Element, Fault, Loop, LoopKind, Manner, Part, Place, Stmt, Stride, Wide};
 
 /// What iterations find and leave.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,7 +177,11 @@ impl<'a> Iteration<'a> {
         let mut totals: Vec<Vec<Bits>> = l.sums.iter().map(|(_, ty)| start(ty)).collect();
         let mut lanes: Vec<Vec<Vec<Bits>>> = l.sums.iter().map(|(_, ty)| vec![start(ty); LANES]).collect();
         let size = Leaves::of(&[to.saturating_sub(from)]).size;
-        for place in 0..to.saturating_sub(from).max(0) {
+        if let Some(wide) = &l.wide {
+            self.wide_loop(l, wide, (from, to), size, &mut lanes, &mut totals)?;
+        }
+        let each = if l.wide.is_some() { 0 } else { to.saturating_sub(from).max(0) };
+        for place in 0..each {
             if place > 0 && place % size == 0 {
                 end_leaf(l, &mut lanes, &mut totals);
             }
@@ -210,6 +214,41 @@ impl<'a> Iteration<'a> {
             sum.resize(lanes_of(*ty), sum[0]);
             add(*ty, &mut sum, total);
             self.names.insert(*name, sum);
+        }
+        Ok(())
+    }
+
+    /// The terms of a loop with sums in vectors along the lanes of its leaves, but for the end of the last leaf.
+    fn wide_loop(
+        &mut self,
+        l: &Loop,
+        wide: &Wide,
+        (from, to): (i64, i64),
+        size: i64,
+        lanes: &mut [Vec<Vec<Bits>>],
+        totals: &mut [Vec<Bits>],
+    ) -> Result<(), Ended> {
+        let LoopKind::Counted { variable, .. } = &l.kind else { return Ok(()) };
+        let mut place = 0;
+        while from + place < to {
+            if place > 0 && place % size == 0 {
+                end_leaf(l, lanes, totals);
+            }
+            // A leaf has a whole number of vectors, but for the last one.
+            let tail = ((to - from - place) as usize).min(wide.lanes);
+            self.names.insert(*variable, vec![(from + place) as Bits]);
+            for (name, ty) in &l.sums {
+                self.names.insert(*name, vec![neutral(Combine::Add, one(*ty)); wide.lanes]);
+            }
+            let outer = std::mem::replace(&mut self.tail, tail);
+            self.block(if tail == wide.lanes { &wide.whole } else { &wide.tail })?;
+            self.tail = outer;
+            for ((name, ty), lanes) in l.sums.iter().zip(lanes.iter_mut()) {
+                for (k, term) in self.names[name].iter().take(tail).enumerate() {
+                    add(*ty, &mut lanes[(place as usize + k) % LANES], &[*term]);
+                }
+            }
+            place += tail as i64;
         }
         Ok(())
     }

@@ -67,6 +67,12 @@ fn inner_loop(program: &Program, l: &Loop, depth: usize, out: &mut String) {
     if let Some(until) = &l.until {
         let _ = writeln!(out, "{indent}  leave if {}", at(until));
     }
+    if let Some(wide) = &l.wide {
+        for (body, which) in [(&wide.whole, ""), (&wide.tail, ", a part of one")] {
+            let _ = writeln!(out, "{indent}in vectors of {}{which}", wide.lanes);
+            block(program, body, depth + 1, out);
+        }
+    }
 }
 
 fn statement(program: &Program, stmt: &Stmt) -> String {

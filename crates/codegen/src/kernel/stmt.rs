@@ -219,6 +219,17 @@ pub(crate) struct Loop {
     /// The locals to which it adds sums, in the order of law 8.
     pub sums: Vec<(Name, Ty)>,
     pub body: Body,
+    /// Its iterations in vectors along the lanes of its sums; steps that change the body come before the one that makes them.
+    pub wide: Option<Wide>,
+}
+
+/// Iterations of a loop with sums as vectors of so many lanes: a vector adds to as many of the 16 lanes of a leaf.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Wide {
+    pub lanes: usize,
+    pub whole: Body,
+    /// The first lanes of one, for the iterations that are left.
+    pub tail: Body,
 }
 
 /// How a loop counts or continues.

@@ -193,8 +193,18 @@ impl Verifier<'_> {
             }
             LoopKind::Forever => {}
         }
+        let before = self.scope.clone();
         l.body.iter().try_for_each(|stmt| self.statement(stmt))?;
         self.condition(l.until.as_ref(), INDEX)?;
+        if let Some(wide) = &l.wide {
+            self.scope = before;
+            for (name, ty) in &l.sums {
+                let Ty::One(ty) = *ty else { return Err(Error::Type(INDEX, *ty, name.to_string())) };
+                self.scope.insert(*name, Ty::Vector(ty, wide.lanes));
+            }
+            self.block(&wide.whole)?;
+            self.block(&wide.tail)?;
+        }
         (self.scope, self.divergent) = (outer, divergent);
         Ok(())
     }
@@ -457,6 +467,7 @@ mod tests {
                 until: None,
                 sums,
                 body,
+                wide: None,
             })
         };
         assert_eq!(check(vec![looped(Vec::new())]), Ok(()));

@@ -82,7 +82,13 @@ pub(crate) fn truths(shape: Shape) -> String {
 pub(crate) fn vectors(shape: Shape) -> String {
     let letter = if shape.format() == Format::F64 { "d" } else { "s" };
     let (bits, lanes) = (shape.bytes() * 8 / shape.lanes(), shape.lanes());
+    let from = |width: usize| (0..lanes).map(|k| format!("v[{}]", (k + width) % lanes)).collect::<Vec<_>>();
+    let halves =
+        std::iter::successors(Some(lanes / 2), |width| Some(width / 2)).take_while(|width| *width > 0);
+    let tree: String = halves.map(|width| format!("v = v + ($V){{{}}}; ", from(width).join(", "))).collect();
     include_str!("vectors.c")
+        .replace("$TREE", &tree)
+        .replace("$COUNT", &(0..lanes).map(|k| k.to_string()).collect::<Vec<_>>().join(", "))
         .replace("$V", &shape.to_string())
         .replace("$T", &format!("f{bits}"))
         .replace("$I", &format!("i{bits}"))

@@ -9,6 +9,8 @@ static inline void eb_store_part_$V($T *p, i64 n, $V v) { $P_mask_storeu_p$L(p, 
 static inline $V eb_load_part_$V(const $T *p, i64 n) { $V v = {0}; for (i64 k = 0; k < n; k++) v[k] = p[k]; return v; }
 static inline void eb_store_part_$V($T *p, i64 n, $V v) { for (i64 k = 0; k < n; k++) p[k] = v[k]; }
 #endif
+/* The lanes in a tree: each half to the other. */
+static inline $T eb_tree_$V($V v) { $TREE return v[0]; }
 static inline $V eb_gather_$V(const $T *p, i64 stride, i64 n) {
     $V v = {0};
     for (i64 k = 0; k < $N; k++) if (k < n) v[k] = p[k * stride];
@@ -19,6 +21,10 @@ static inline void eb_put_$V($T *p, i64 stride, i64 n, $V v) {
 }
 #if defined(EB_AVX512) && $B
 static inline $M eb_splat_$M(int b) { return ($M)-(i32)(b != 0); }
+static inline $M eb_first_$M(i64 n) { return ($M)((1u << n) - 1); }
 #else
+static inline $M eb_first_$M(i64 n) { return ($M)(($M){$COUNT} < ($M){0} + ($I)n); }
 static inline $M eb_splat_$M(int b) { return ($M)(($M){0} - ($I)(b != 0)); }
 #endif
+/* Adds in the first n lanes. */
+static inline $V eb_add_part_$V($V sum, $V term, i64 n) { return op_select_$V(eb_first_$M(n), sum + term, sum); }

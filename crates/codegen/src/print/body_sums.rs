@@ -7,7 +7,7 @@ use ebbtide_ir::leaf::LANES;
 use crate::kernel::grid::{Node, visit};
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
-use crate::kernel::stmt::{Loop, Stmt};
+use crate::kernel::stmt::{Loop, Part, Stmt, Wide};
 use crate::kernel::tiles::tiles;
 use crate::print::c_types::neutral;
 use crate::print::emitter::{Emitter, line};
@@ -49,6 +49,10 @@ impl Emitter<'_> {
             self,
             "const i64 last{number} = end{number} - first{number} > leaf{number} ? first{number} + leaf{number} : end{number};"
         );
+        if let Some(wide) = &l.wide {
+            self.lanes_in_vectors(cx, l, wide, v);
+            return self.end_of_leaves(&sums, number, ("last", look));
+        }
         // What neither branches nor loops is taken by all lanes side by side.
         let plain = l.body.iter().all(|stmt| !matches!(stmt, Stmt::Loop(_) | Stmt::If { .. }));
         let in_vectors = l.sums.iter().any(|(_, ty)| matches!(ty, Ty::Vector(..)));
@@ -170,6 +174,53 @@ impl Emitter<'_> {
         }
     }
 
+    /// Prints a leaf in groups of an iteration for each lane, in vectors of lanes, and what its lanes come to in a tree.
+    fn lanes_in_vectors(&mut self, cx: Context, l: &Loop, wide: &Wide, v: Name) {
+        let (number, lanes, count) = (l.number, wide.lanes, LANES / wide.lanes);
+        let sums: Vec<Sum> = sums_of(l, |ty| match ty {
+            Ty::One(element) => Ty::Vector(element, lanes),
+            other => other,
+        });
+        for Sum { ty, lanes, start, .. } in &sums {
+            line!(self, "{ty} {lanes}[{count}];");
+            line!(self, "for (int k = 0; k < {count}; k++) {lanes}[k] = {start};");
+        }
+        line!(self, "i64 group{number} = first{number};");
+        // Each of the vectors is a variable of its own: the compiler unrolls the loops over them.
+        for (part, body) in [(Part::Whole, &wide.whole), (Part::Tail, &wide.tail)] {
+            match part {
+                Part::Whole => line!(
+                    self,
+                    "for (; last{number} - group{number} >= {LANES}; group{number} += {LANES}) {{"
+                ),
+                Part::Tail => line!(self, "if (group{number} < last{number}) {{"),
+            }
+            line!(self, "#pragma GCC unroll {count}");
+            line!(self, "for (int u{number} = 0; u{number} < {count}; u{number}++) {{");
+            line!(self, "const i64 {v} = group{number} + u{number} * {lanes};");
+            if part == Part::Tail {
+                line!(self, "const i64 tail = eb_min(last{number} - {v}, {lanes}); if (tail > 0) {{");
+            }
+            for Sum { ty, name, start, .. } in &sums {
+                line!(self, "{ty} {name} = {start};");
+            }
+            self.body(cx, body);
+            for Sum { lanes, name, ty, .. } in &sums {
+                let sum = format!("{lanes}[u{number}]");
+                match part {
+                    Part::Whole => line!(self, "{sum} = {sum} + {name};"),
+                    Part::Tail => line!(self, "{sum} = eb_add_part_{ty}({sum}, {name}, tail);"),
+                }
+            }
+            line!(self, "{}", if part == Part::Tail { "} } }" } else { "} }" });
+        }
+        for Sum { lanes, total, ty, .. } in &sums {
+            line!(self, "for (int width = {}; width; width /= 2)", count / 2);
+            line!(self, "for (int k = 0; k < width; k++) {lanes}[k] = {lanes}[k] + {lanes}[k + width];");
+            line!(self, "{total} = {total} + eb_tree_{ty}({lanes}[0]);");
+        }
+    }
+
     /// Prints a leaf one lane after the other.
     fn lane_by_lane(&mut self, cx: Context, l: &Loop, sums: &[Sum], v: Name) {
         let number = l.number;
@@ -222,9 +273,15 @@ pub(crate) fn most_sums(nodes: &[Node]) -> usize {
 
 /// The sums of a loop.
 fn sums(l: &Loop) -> Vec<Sum> {
+    sums_of(l, |ty| ty)
+}
+
+/// The sums of a loop, in other types.
+fn sums_of(l: &Loop, in_type: impl Fn(Ty) -> Ty) -> Vec<Sum> {
     let sum = |(k, (name, ty)): (usize, &(Name, Ty))| {
-        let (Ty::One(element) | Ty::Vector(element, _)) = *ty else { return None };
-        let (start, t) = (neutral(Combine::Add, element), c_ty(*ty));
+        let ty = in_type(*ty);
+        let (Ty::One(element) | Ty::Vector(element, _)) = ty else { return None };
+        let (start, t) = (neutral(Combine::Add, element), c_ty(ty));
         Some(Sum {
             name: name.to_string(),
             start: if matches!(ty, Ty::Vector(..)) { format!("op_float_{t}({start})") } else { start },

@@ -33,6 +33,7 @@ use crate::transform::checks::{faults_aside, faults_at_end, without_checks};
 use crate::transform::hold_elements::hold_elements;
 use crate::transform::interior::{hoist_invariants, in_interior};
 use crate::transform::join_updates::join_updates;
+use crate::transform::lanes_of_sums::lanes_of_sums;
 use crate::transform::lower::{Lowering, Shared, Team};
 use crate::transform::narrow_index::narrow_index;
 use crate::transform::predicate::predicate;
@@ -41,7 +42,7 @@ use crate::transform::sides::{PerSide, jam, of_side};
 use crate::transform::sink_stores::sink_stores;
 use crate::transform::specialise::specialise;
 use crate::transform::step::Step;
-use crate::transform::vectorise::{Vectors, vectorise};
+use crate::transform::vectorise::{Iterations as Neighbours, Vectors, vectorise};
 
 /// A parallel loop whose iterations have several forms: what these have in common.
 #[derive(Clone, Copy)]
@@ -252,6 +253,11 @@ impl Forms<'_> {
         self.step(Step::JoinUpdates, body, |body, _| join_updates(body, &facts.affines))
     }
 
+    /// A body of the interior whose loops with sums take their iterations in vectors of so many bytes, where that pays.
+    pub fn with_lanes_of_sums(&mut self, body: Body, vector_bytes: usize) -> Body {
+        self.step(Step::LanesOfSums, body, |body, fresh| lanes_of_sums(body, vector_bytes, fresh))
+    }
+
     /// A body of the interior in so many lanes of this type, where `analysis::vectors` has no reason against it.
     pub fn vectors(
         &mut self,
@@ -264,8 +270,8 @@ impl Forms<'_> {
         if self.leaves_out(Step::Vectorise) {
             return None;
         }
-        let innermost = innermost(par);
-        let form = |part, vector| Vectors { program, interior, innermost, element, lanes, part, vector };
+        let along = Neighbours { program, interior, innermost: innermost(par) };
+        let form = |part, vector| Vectors { along: &along, element, lanes, part, vector };
         let sums = !reductions(facts, par).is_empty();
         let count = if sums { LANES / lanes } else { 1 };
         let whole: Option<Vec<Body>> =

@@ -137,6 +137,7 @@ impl ParallelLoop<'_> {
                 (least, in_vectors(vectors, if is_light(self.program, it.par) { 2 } else { 1 }))
             }
             None => {
+                let one = forms.with_lanes_of_sums(one, self.target.vector_bytes);
                 let over = Over::Interior { step: 1, unrolled: 1 };
                 let body = vec![Node::Iterations(Run { first: First::At(0), body: one })];
                 (0, vec![For { kind: Kind::Seq, over, body }])

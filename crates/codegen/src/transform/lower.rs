@@ -250,7 +250,16 @@ impl Lowering<'_> {
         let mut body = Body::new();
         Lowering { team, ..*self }.block(&l.body, loops + 1, numbers, &mut body);
         let until = l.until.map(|until| self.operand(until));
-        out.push(Stmt::Loop(Loop { id: l.id, number, kind, polls: outermost, until, sums, body }));
+        out.push(Stmt::Loop(Loop {
+            id: l.id,
+            number,
+            kind,
+            polls: outermost,
+            until,
+            sums,
+            body,
+            wide: None,
+        }));
     }
 
     fn sum(&self, local: ebbtide_ir::LocalId) -> (Name, Ty) {

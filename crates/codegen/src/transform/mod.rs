@@ -8,6 +8,7 @@ pub(crate) mod hold_elements;
 pub(crate) mod interchange;
 pub(crate) mod interior;
 pub(crate) mod join_updates;
+pub(crate) mod lanes_of_sums;
 pub(crate) mod loop_nest;
 pub(crate) mod lower;
 pub(crate) mod narrow_index;

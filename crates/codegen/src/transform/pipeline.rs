@@ -21,6 +21,7 @@ pub(crate) const C: &[Step] = &[
     Step::Vectorise,
     Step::Jam,
     Step::RowTiles,
+    Step::LanesOfSums,
 ];
 
 /// A grid of threads: `print` writes it as CUDA C.

@@ -14,6 +14,7 @@ pub(crate) enum Step {
     Vectorise,
     Jam,
     RowTiles,
+    LanesOfSums,
     HoldElements,
     WithoutChecks,
     Specialise,
@@ -32,7 +33,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 18] = [
+    pub const OPTIONAL: [Step; 19] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
@@ -40,6 +41,7 @@ impl Step {
         Step::Vectorise,
         Step::Jam,
         Step::RowTiles,
+        Step::LanesOfSums,
         Step::Specialise,
         Step::NarrowIndex,
         Step::Predicate,
@@ -65,6 +67,7 @@ impl Step {
             Step::Vectorise => "vectorise",
             Step::Jam => "jam",
             Step::RowTiles => "row tiles",
+            Step::LanesOfSums => "lanes of sums",
             Step::HoldElements => "hold elements",
             Step::WithoutChecks => "without checks",
             Step::Specialise => "specialise",

@@ -45,6 +45,7 @@ use crate::transform::checks::{faults_aside, faults_at_end, without_checks};
 use crate::transform::hold_elements::hold_elements;
 use crate::transform::interior::{hoist_invariants, in_interior};
 use crate::transform::join_updates::join_updates;
+use crate::transform::lanes_of_sums::lanes_of_sums;
 use crate::transform::lower::{Lowering, Shared, Team};
 use crate::transform::narrow_index::narrow_index;
 use crate::transform::predicate::predicate;
@@ -52,7 +53,7 @@ use crate::transform::row_tiles::row_tiles;
 use crate::transform::sides::{PerSide, jam, of_side};
 use crate::transform::sink_stores::sink_stores;
 use crate::transform::specialise::specialise;
-use crate::transform::vectorise::{Vectors, vectorise};
+use crate::transform::vectorise::{Iterations, Vectors, vectorise};
 
 /// The extents of all arrays.
 const EXTENTS: [i64; 4] = [19; 4];
@@ -220,12 +221,16 @@ impl<'p> Loop<'p> {
                 }
                 "hoist invariants" => hoist_invariants(body, self.program, &self.interior, &self.par.body),
                 "join updates" => join_updates(body, &self.facts.affines),
+                "lanes of sums" => lanes_of_sums(body, 8 * LANES_OF_TESTS, &mut fresh),
                 "vectorise" => {
                     form.lanes = LANES_OF_TESTS;
-                    let vectors = Vectors {
+                    let along = Iterations {
                         program: self.program,
                         interior: &self.interior,
                         innermost: self.innermost(),
+                    };
+                    let vectors = Vectors {
+                        along: &along,
                         element: Type::F64,
                         lanes: LANES_OF_TESTS,
                         part: Part::Whole,

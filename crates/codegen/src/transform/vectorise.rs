@@ -7,17 +7,33 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{Binary, Compare, Function, Literal, Program, Type, Unary, ValueId};
 
 use crate::analysis::interior::Interior;
-use crate::analysis::vectors::{self, is_sum, stride};
+use crate::analysis::vectors::{self, stride};
 use crate::kernel::expr::{Expr, Overflow};
 use crate::kernel::name::{Fresh, Name, Ty, Variable};
 use crate::kernel::stmt::{Body, Element, Part, Place, Stmt, Stride, visit_mut};
 
-/// What vectors are made of.
+/// What lanes are: what differs between them, and how their elements lie.
+pub(crate) trait Along {
+    /// Does the variable differ between lanes?
+    fn varies(&self, name: Name) -> bool;
+    /// How the elements of neighbouring lanes lie; none where data tells them.
+    fn stride(&self, element: &Element) -> Option<Stride>;
+    /// An index as a float of this type, lane by lane.
+    fn ramp(&self, v: ValueId, ty: Ty) -> Option<Expr>;
+}
+
+/// Lanes are neighbouring iterations of a parallel loop.
 #[derive(Clone, Copy)]
-pub(crate) struct Vectors<'a> {
+pub(crate) struct Iterations<'a> {
     pub program: &'a Program,
     pub interior: &'a Interior,
     pub innermost: Name,
+}
+
+/// What vectors are made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Vectors<'a> {
+    pub along: &'a dyn Along,
     /// The one float type of the data.
     pub element: Type,
     pub lanes: usize,
@@ -33,6 +49,37 @@ pub(crate) fn vectorise(body: &Body, vectors: Vectors, fresh: &mut Fresh) -> Opt
     meet_once(&mut out).then_some(out)
 }
 
+impl Along for Iterations<'_> {
+    fn varies(&self, name: Name) -> bool {
+        match name.variable {
+            Variable::Value(v) => !self.interior.varying.uniform(v),
+            Variable::Local(local) => self.interior.varying.locals.contains(&local),
+            _ => false,
+        }
+    }
+
+    fn stride(&self, element: &Element) -> Option<Stride> {
+        Some(match stride(self.program, self.interior, element.source) {
+            vectors::Stride::Same => Stride::Same,
+            vectors::Stride::Next => Stride::Next,
+            vectors::Stride::Apart(stride) => Stride::Apart(stride),
+            // More than the last dimension varies.
+            vectors::Stride::Unknown => {
+                let coefficient = |v: &ValueId| match self.interior.linear_here(self.program, *v) {
+                    Some(sum) => Some(sum.coefficient),
+                    None => self.interior.varying.uniform(*v).then_some(0),
+                };
+                Stride::Rows(element.source.as_slice().iter().map(coefficient).collect::<Option<_>>()?)
+            }
+        })
+    }
+
+    fn ramp(&self, v: ValueId, ty: Ty) -> Option<Expr> {
+        let sum = self.interior.linear_here(self.program, v)?;
+        Some(Expr::Ramp { ty, coefficient: sum.coefficient, variable: self.innermost, base: sum.base })
+    }
+}
+
 impl Vectors<'_> {
     /// Statements of which the lanes of a mask take part, or all. The depth of recursion is that of nesting in the source.
     fn block(&self, body: &Body, mask: Option<&Expr>, fresh: &mut Fresh, out: &mut Body) -> Option<()> {
@@ -42,7 +89,14 @@ impl Vectors<'_> {
         Some(())
     }
 
-    fn statement(&self, stmt: &Stmt, mask: Option<&Expr>, fresh: &mut Fresh, out: &mut Body) -> Option<()> {
+    /// One statement, of which the lanes of a mask take part, or all.
+    pub fn statement(
+        &self,
+        stmt: &Stmt,
+        mask: Option<&Expr>,
+        fresh: &mut Fresh,
+        out: &mut Body,
+    ) -> Option<()> {
         match stmt {
             // Sums of the innermost variable are computed where they are used.
             Stmt::Let { value: Expr::Linear { .. }, .. } => {}
@@ -66,20 +120,11 @@ impl Vectors<'_> {
                 out.push(Stmt::Assign { name: *name, ty, value });
             }
             Stmt::Load { name, ty: Ty::One(ty), element, .. } if self.varies(*name) => {
-                self.load(*name, *ty, element, fresh, out);
+                self.load(*name, *ty, element, fresh, out)?;
             }
             Stmt::Store { element, ty, how, value, more, manner, .. } => {
-                let stride = match stride(self.program, self.interior, element.source) {
-                    vectors::Stride::Next => Stride::Next,
-                    vectors::Stride::Apart(stride) => Stride::Apart(stride),
-                    vectors::Stride::Unknown if is_sum(self.program, self.interior, element.source) => {
-                        self.rows(element)
-                    }
-                    // The lanes meet in one element: one after the other combines with it.
-                    vectors::Stride::Same if how.is_some() => Stride::Same,
-                    // They go where data tells them.
-                    vectors::Stride::Same | vectors::Stride::Unknown => return None,
-                };
+                // Where lanes meet in one element, one after the other combines with it.
+                let stride = self.along.stride(element).filter(|s| *s != Stride::Same || how.is_some())?;
                 out.push(Stmt::Store {
                     element: self.lanes_of(element, stride),
                     ty: self.widened(*ty),
@@ -141,16 +186,12 @@ impl Vectors<'_> {
     }
 
     /// Loads the elements of all lanes.
-    fn load(&self, name: Name, ty: Type, element: &Element, fresh: &mut Fresh, out: &mut Body) {
-        let stride = match stride(self.program, self.interior, element.source) {
-            vectors::Stride::Next => Stride::Next,
-            vectors::Stride::Apart(stride) => Stride::Apart(stride),
-            _ => self.rows(element),
-        };
+    fn load(&self, name: Name, ty: Type, element: &Element, fresh: &mut Fresh, out: &mut Body) -> Option<()> {
+        let stride = self.along.stride(element)?;
         let (element, wide) = (self.lanes_of(element, stride), Ty::Vector(ty, self.lanes));
         if ty != Type::Bool {
             out.push(Stmt::Load { name, ty: wide, element, when: None });
-            return;
+            return Some(());
         }
         // Truth values are bytes in memory.
         let loaded = Variable::Loaded(fresh.next()).into();
@@ -160,15 +201,12 @@ impl Vectors<'_> {
         let value =
             Expr::Compare(Compare::Ne, own, Box::new([converted(wide, own, Expr::Variable(loaded)), zero]));
         out.push(Stmt::Let { name, ty: masks, value });
+        Some(())
     }
 
     /// Does the variable differ between lanes?
     fn varies(&self, name: Name) -> bool {
-        match name.variable {
-            Variable::Value(v) => !self.interior.varying.uniform(v),
-            Variable::Local(local) => self.interior.varying.locals.contains(&local),
-            _ => false,
-        }
+        self.along.varies(name)
     }
 
     fn widened(&self, ty: Ty) -> Ty {
@@ -233,7 +271,7 @@ impl Vectors<'_> {
                     value: Box::new(at(value, *from)),
                 },
                 (Expr::Variable(Name { variable: Variable::Value(v), .. }), Ty::One(Type::Index)) => {
-                    self.ramp(*v)?
+                    self.along.ramp(*v, wide(*to))?
                 }
                 (value, from) => self.own(value, *from),
             },
@@ -254,28 +292,10 @@ impl Vectors<'_> {
         }
     }
 
-    /// An index as a float, lane by lane.
-    fn ramp(&self, v: ValueId) -> Option<Expr> {
-        let sum = self.interior.linear_here(self.program, v)?;
-        Some(Expr::Ramp {
-            ty: Ty::Vector(self.element, self.lanes),
-            coefficient: sum.coefficient,
-            variable: self.innermost,
-            base: sum.base,
-        })
-    }
-
     /// The elements of all lanes.
     fn lanes_of(&self, element: &Element, stride: Stride) -> Element {
         let first = element.index().to_vec();
         Element { place: Place::Lanes { first, stride, part: self.part }, ..element.clone() }
-    }
-
-    /// The distance between the elements of neighbouring lanes, where more than the last dimension varies.
-    fn rows(&self, element: &Element) -> Stride {
-        let coefficient =
-            |v: &ValueId| self.interior.linear_here(self.program, *v).map_or(0, |sum| sum.coefficient);
-        Stride::Rows(element.source.as_slice().iter().map(coefficient).collect())
     }
 }
 

@@ -148,6 +148,46 @@ pub fn sums_over_long_iterations_are_the_same_everywhere() {
     }
 }
 
+/// Sums inside iterations whose terms lie side by side in memory: a CPU takes them in vectors along the lanes of leaves, parts of
+/// vectors at their ends, in two sums and in one, with what is the same for all terms and what depends on their number.
+#[test]
+pub fn sums_along_rows_are_the_same_everywhere() {
+    for ty in ["f32", "f64"] {
+        let program = parse(&format!(
+            "program p(a: &Array2<{ty}>, x: &Array1<{ty}>, from: usize, y: &mut Array2<{ty}>) {{
+                for i in par(0..a.dim(0)) {{
+                    let mut s = x[0];
+                    let mut t = x[0];
+                    #[sum(s, t)]
+                    for j in from..x.len() {{
+                        let v = a[[i, j]] * x[j] - x[i];
+                        s = s + select(v > x[0], v, (j as {ty}).sqrt());
+                        t = t + x[i] / v;
+                    }}
+                    y[[i, 0]] = s;
+                    let mut w = t;
+                    #[sum(w)]
+                    for k in from..x.len() - 1 {{
+                        w = w + a[[i, k + 1]] * a[[k, i]];
+                    }}
+                    y[[i, 1]] = w;
+                }}
+            }}"
+        ))
+        .unwrap();
+        let lengths = [1, 2, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 40, 63, 1100];
+        for (n, from) in lengths.into_iter().flat_map(|n| [(n, 0), (n, n / 2)]) {
+            let inputs = [
+                Input::Array(vec![n, n], 1),
+                Input::Array(vec![n], 2),
+                Input::Scalar(Literal::from(from)),
+                Input::Array(vec![n, 2], 3),
+            ];
+            check(&program, &inputs).unwrap();
+        }
+    }
+}
+
 #[test]
 pub fn products_beside_sums_of_all_kinds_are_the_same_everywhere() {
     for n in [1, 5, 40, 150] {
