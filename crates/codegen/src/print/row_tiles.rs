@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::kernel::name::{Name, Ty};
-use crate::kernel::stmt::{Element, Loop, Place, Stmt, Stride, Way};
+use crate::kernel::stmt::{Loop, Stmt, Way};
 use crate::kernel::tiles::{Tile, index_statements, tiles};
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
@@ -59,18 +59,5 @@ impl Emitter<'_> {
             line!(self, "eb_transpose_back_{}(rows{number}, {apart}, tile{number});", c_ty(*ty));
         }
         line!(self, "}}");
-    }
-}
-
-/// The vector of a tile that an iteration has, where tiles are at hand.
-pub(crate) fn vector_of_tile(cx: Context, element: &Element, ty: Ty) -> Option<String> {
-    match (&element.place, ty) {
-        (Place::Lanes { stride: Stride::Tile { number, way, .. }, .. }, Ty::Vector(_, lanes)) if cx.tiles => {
-            Some(match way {
-                Way::Behind => format!("tile{number}[turn]"),
-                Way::Before => format!("tile{number}[{} - turn]", lanes - 1),
-            })
-        }
-        _ => None,
     }
 }

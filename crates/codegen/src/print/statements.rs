@@ -5,11 +5,10 @@ use ebbtide_ir::{Combine, Literal, evaluate};
 use crate::kernel::expr::Expr;
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
-use crate::kernel::stmt::{Check, Element, Fault, Manner, Part, Place, Stmt, Stride};
+use crate::kernel::stmt::{Check, Element, Fault, Manner, Part, Place, Stmt, Stride, Way};
 use crate::print::c_types::{c_literal, c_type, word};
 use crate::print::emitter::{Emitter, Pace, line};
 use crate::print::operation::c_ty;
-use crate::print::row_tiles::vector_of_tile;
 use crate::transform::lower::Team;
 
 /// What the text of an iteration needs to know besides its statements.
@@ -461,6 +460,19 @@ pub(crate) fn flatten(array: ebbtide_ir::ArrayId, names: &[String], as_type: &st
 pub(crate) fn rows_apart(array: ebbtide_ir::ArrayId, rows: &[i64]) -> String {
     let rows: Vec<String> = rows.iter().map(i64::to_string).collect();
     flatten(array, &rows, "")
+}
+
+/// The vector of a tile that an iteration has, where tiles are at hand.
+fn vector_of_tile(cx: Context, element: &Element, ty: Ty) -> Option<String> {
+    match (&element.place, ty) {
+        (Place::Lanes { stride: Stride::Tile { number, way, .. }, .. }, Ty::Vector(_, lanes)) if cx.tiles => {
+            Some(match way {
+                Way::Behind => format!("tile{number}[turn]"),
+                Way::Before => format!("tile{number}[{} - turn]", lanes - 1),
+            })
+        }
+        _ => None,
+    }
 }
 
 /// How many elements away from an address an element is, as a C expression.
