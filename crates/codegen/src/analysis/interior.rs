@@ -20,7 +20,7 @@ use crate::analysis::boundary_conditions::far_from_boundaries;
 use crate::analysis::exact::{Exact, may_overflow};
 use crate::analysis::varying::Varying;
 use crate::kernel::index_expr::{Arithmetic, IndexExpr};
-use crate::kernel::interval::{Before, Corner, Narrowing, Rows, Scope, Way};
+use crate::kernel::interval::{Before, Corner, Narrowing, Ranges, Rows, Scope, Way};
 
 pub(crate) use linear::Linear;
 
@@ -328,6 +328,15 @@ impl Search<'_> {
         interior.decided.insert(v, guess);
     }
 
+    /// The ranges of loops that are the same for all iterations. Where one is empty, what is inside is never reached, and its
+    /// corners may be out of bounds; one that begins at zero has no such corner before its end.
+    fn fixed_ranges(&self, interior: &Interior, loops: &[Around]) -> Ranges {
+        let zero = |v: ValueId| self.program.literal(v).and_then(Literal::to_i64) == Some(0);
+        let fixed = |v: ValueId| self.program.literal(v).is_some() || !interior.inside.contains(&v);
+        let ends = loops.iter().filter(|(_, from, to)| fixed(*from) && fixed(*to) && !zero(*from));
+        ends.map(|(_, from, to)| [*from, *to].map(|v| IndexExpr::value(self.program, v))).collect()
+    }
+
     /// Narrows to where an access is in bounds, or remembers that it must be checked.
     fn prove(&self, interior: &mut Interior, array: ArrayId, index: Indices, loops: &[Around]) {
         let mut of = |v: &ValueId| {
@@ -340,9 +349,11 @@ impl Search<'_> {
             interior.unproved.insert(index.as_slice().to_vec());
             return;
         };
+        let ranges = self.fixed_ranges(interior, loops);
         for (k, (corners, sum)) in sums.into_iter().enumerate() {
             for scope in corners {
-                interior.once(Narrowing::Within(scope, sum.for_proofs(), IndexExpr::Extent(array, k)));
+                let extent = IndexExpr::Extent(array, k);
+                interior.once(Narrowing::Within(scope, sum.for_proofs(), extent, ranges.clone()));
             }
         }
     }

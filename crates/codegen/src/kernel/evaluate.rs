@@ -114,7 +114,12 @@ pub(crate) fn narrowed(interval: &Interval, world: &World, (from, to): (i64, i64
                 tame(c.checked_mul(to)?)?;
             }
             Narrowing::NotNegative((c, base)) => not_negative(*c, at(&Scope::new(), base)?),
-            Narrowing::Within(scope, (c, base), extent) => {
+            Narrowing::Within(scope, (c, base), extent, ranges) => {
+                let ends =
+                    ranges.iter().flatten().map(|e| evaluate(e, world)).collect::<Option<Vec<i64>>>()?;
+                if ends.chunks(2).any(|range| range[0] >= range[1]) {
+                    continue;
+                }
                 let room = IndexExpr::room(extent.clone(), base.clone());
                 not_negative(*c, at(scope, base)?);
                 not_negative(-c, at(scope, &room)?);

@@ -327,7 +327,7 @@ impl<'a> Iteration<'a> {
             Stride::Same => 0,
             Stride::Next => 1,
             Stride::Apart(stride) => *stride,
-            Stride::Rows(rows) => flat(rows),
+            Stride::Rows(rows) | Stride::Tile { rows, .. } => flat(rows),
         };
         let lanes = if *part == Part::Tail { self.tail } else { LANES_OF_TESTS };
         (0..lanes as i64).map(|lane| (first + lane * stride) as usize).collect()

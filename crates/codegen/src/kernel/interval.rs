@@ -47,6 +47,9 @@ pub(crate) enum Rows {
 /// The values of loop variables at a corner of their ranges.
 pub(crate) type Scope = Vec<(ValueId, Corner)>;
 
+/// Ranges of loops, each from one index to another.
+pub(crate) type Ranges = Vec<[IndexExpr; 2]>;
+
 /// One end of a range.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Corner {
@@ -70,8 +73,9 @@ pub(crate) enum Narrowing {
     NotZero(ValueId),
     /// To where the sum is not negative.
     NotNegative((i64, IndexExpr)),
-    /// To where the sum is an index below this extent.
-    Within(Scope, (i64, IndexExpr), IndexExpr),
+    /// To where the sum is an index below this extent; not at all where one of the ranges is empty, which are the same for all
+    /// iterations: then nobody asks.
+    Within(Scope, (i64, IndexExpr), IndexExpr, Ranges),
     /// To the larger side of where `j` is not this.
     Away(IndexExpr),
     /// To nothing.
@@ -97,7 +101,9 @@ impl Narrowing {
         let own = match self {
             Narrowing::NotZero(v) => holds(*v),
             Narrowing::NotNegative((_, e)) | Narrowing::Away(e) | Narrowing::Tame(_, e) => fine(e),
-            Narrowing::Within(_, (_, e), extent) => fine(e) && fine(extent),
+            Narrowing::Within(_, (_, e), extent, ranges) => {
+                fine(e) && fine(extent) && ranges.iter().flatten().all(fine)
+            }
             Narrowing::Empty | Narrowing::TameMultiple(_) => true,
         };
         let of = |corner: &Corner| match corner {
@@ -112,8 +118,9 @@ impl Narrowing {
         match self {
             Narrowing::NotZero(_) | Narrowing::Empty | Narrowing::TameMultiple(_) => false,
             Narrowing::NotNegative((_, e)) | Narrowing::Away(e) => e.contains(part),
-            Narrowing::Within(scope, (_, e), extent) => {
-                in_scope(scope) || e.contains(part) || extent.contains(part)
+            // Where a range may be empty it may never be computed.
+            Narrowing::Within(scope, (_, e), extent, ranges) => {
+                ranges.is_empty() && (in_scope(scope) || e.contains(part) || extent.contains(part))
             }
             Narrowing::Tame(scope, e) => in_scope(scope) || e.contains(part),
         }

@@ -22,5 +22,6 @@ pub(crate) mod nest;
 pub(crate) mod segment;
 pub(crate) mod show;
 pub(crate) mod stmt;
+pub(crate) mod tiles;
 pub(crate) mod verify;
 pub(crate) mod work;

@@ -145,6 +145,7 @@ fn element(program: &Program, e: &Element) -> String {
                 Stride::Next => String::new(),
                 Stride::Apart(stride) => format!(" by {stride}"),
                 Stride::Rows(rows) => format!(" by {rows:?}"),
+                Stride::Tile { rows, .. } => format!(" by {rows:?} in tiles"),
             };
             let lanes = if *part == Part::Tail { "first lanes" } else { "lanes" };
             format!("{name}[{}; {lanes}{stride}]", index.join(", "))
@@ -270,7 +271,10 @@ pub(crate) fn narrowing(program: &Program, narrowing: &Narrowing) -> String {
     match narrowing {
         Narrowing::NotZero(v) => format!("{} != 0", at(&IndexExpr::value(program, *v))),
         Narrowing::NotNegative(s) => format!("{} >= 0", sum(s)),
-        Narrowing::Within(scope, s, extent) => format!("0 <= {} < {}{}", sum(s), at(extent), corner(scope)),
+        Narrowing::Within(scope, s, extent, ranges) => {
+            let unless = ranges.iter().map(|[from, to]| format!(" unless {}..{} is empty", at(from), at(to)));
+            format!("0 <= {} < {}{}{}", sum(s), at(extent), corner(scope), unless.collect::<String>())
+        }
         Narrowing::Away(e) => format!("j is on the longer side of {}", at(e)),
         Narrowing::Empty => "nothing holds".to_string(),
         Narrowing::TameMultiple(c) => format!("{c} j fits"),

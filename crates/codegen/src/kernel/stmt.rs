@@ -147,6 +147,15 @@ pub(crate) enum Stride {
     Apart(i64),
     /// By dimension.
     Rows(Vec<i64>),
+    /// The same, and the next iteration of the loop around has those right behind, or right before, and so on: a tile.
+    Tile { number: usize, rows: Vec<i64>, way: Way },
+}
+
+/// Where the elements of the next iteration are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Behind,
+    Before,
 }
 
 /// Does a vector hold iterations in all its lanes?

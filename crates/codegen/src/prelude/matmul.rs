@@ -24,7 +24,7 @@ fn strip(shape: Shape) -> usize {
 pub(crate) fn products(shape: Shape, ty: &str) -> String {
     let lanes = shape.lanes();
     let bits = shape.bytes() * 8 / lanes;
-    let (mut text, mut tiles, mut across) = (transpose(shape, ty), String::new(), String::new());
+    let (mut text, mut tiles, mut across) = (String::new(), String::new(), String::new());
     for &height in heights(shape) {
         let strips = (height <= 2).then(|| strip(shape));
         for width in strips.into_iter().chain(WIDTHS) {
@@ -235,59 +235,4 @@ fn gradual(text: &mut String, shape: Shape, ty: &str, name: &str, height: usize,
         );
     }
     text.push_str("return 1; }\n");
-}
-
-/// Turns round as many rows as a vector has lanes: `t[k]` has element `k` of each of them. Halves change places as they
-/// are loaded, quarters and smaller parts in registers.
-fn transpose(shape: Shape, ty: &str) -> String {
-    let (lanes, half) = (shape.lanes(), shape.lanes() / 2);
-    let mut text = include_str!("transpose.c")
-        .replace("$V", &shape.to_string())
-        .replace("$T", ty)
-        .replace("$I", &format!("i{}x{lanes}", shape.bytes() * 8 / lanes))
-        .replace("$B", &shape.bytes().to_string())
-        .replace("$H", &half.to_string());
-    let _ = writeln!(
-        text,
-        "static inline __attribute__((always_inline)) void eb_transpose_{shape}(const {ty} *p, i64 line, {shape} *t) {{"
-    );
-    let mut names: Vec<String> = (0..lanes).map(|row| format!("r{row}")).collect();
-    for (row, name) in names.iter().enumerate() {
-        let _ = writeln!(
-            text,
-            "const {shape} {name} = eb_halves_{shape}(p + {} * line + {}, p + {} * line + {1});",
-            row % half,
-            row / half * half,
-            row % half + half
-        );
-    }
-    let mut distance = half / 2;
-    while distance > 0 {
-        let before = names.clone();
-        for first in (0..lanes).filter(|row| row & distance == 0) {
-            let second = first + distance;
-            // Lane by lane, from the first vector or from the second, whose lanes count on.
-            let low = |lane: usize| if lane & distance == 0 { lane } else { lanes + lane - distance };
-            let high = |lane: usize| if lane & distance == 0 { lane + distance } else { lanes + lane };
-            let chosen: [Vec<usize>; 2] = [(0..lanes).map(low).collect(), (0..lanes).map(high).collect()];
-            for (row, chosen) in [first, second].into_iter().zip(chosen) {
-                names[row] = format!("{}_{distance}", before[row]);
-                let chosen: Vec<String> = chosen.iter().map(usize::to_string).collect();
-                let _ = writeln!(
-                    text,
-                    "const {shape} {} = EB_CHOOSE_{shape}({}, {}, {});",
-                    names[row],
-                    before[first],
-                    before[second],
-                    chosen.join(", ")
-                );
-            }
-        }
-        distance /= 2;
-    }
-    for (row, name) in names.iter().enumerate() {
-        let _ = writeln!(text, "t[{row}] = {name};");
-    }
-    text.push_str("}\n");
-    text
 }

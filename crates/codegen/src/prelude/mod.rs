@@ -1,6 +1,7 @@
 //! What stands before the segments of a text: fixed files, and functions for a shape of vectors or a type.
 
 mod matmul;
+mod transpose;
 
 use ebbtide_ir::leaf;
 use ebbtide_math::Format;
@@ -11,6 +12,7 @@ use crate::analysis::kept_terms::KEPT;
 use crate::kernel::machine::{COMBINED, NOTED, WORTH_NOTING, WORTH_SHARING};
 
 pub(crate) use matmul::products;
+pub(crate) use transpose::transposes;
 
 /// The prelude of CUDA C: what a launch is given, how its threads meet, what they compute with.
 pub(crate) fn cuda() -> String {

@@ -254,6 +254,9 @@ EB_DO T eb_add_lanes(T sum, C combine) {
     return sum;
 }
 
+/* The number of a thread where warps are counted across blocks: those of the first warps of all blocks come first. */
+EB_DO i64 eb_spread() { return ((i64)(threadIdx.x >> 5) * gridDim.x + blockIdx.x) * 32 + (threadIdx.x & 31); }
+
 /* Teams: threads of a block that take an iteration together, alike but for sums. Of a sum, sixteen take a leaf, each a lane of it; where
    there are fewer iterations than threads could take, 2^team times sixteen take as many leaves. The number is all that a thread
    keeps of its team: registers are few. Here, where teams take so many iterations, with so many sums at a time at most. */
@@ -269,7 +272,7 @@ static __device__ __noinline__ int eb_team_for(const eb_thread *f, i64 iteration
 }
 /* The first iteration of a team, where neighbouring ones are in different blocks, and how many teams there are. */
 EB_DO i64 eb_first_of_team(int team) {
-    if (team == 0) return (((i64)(threadIdx.x >> 5) * gridDim.x + blockIdx.x) * 32 + (threadIdx.x & 31)) >> 4;
+    if (team <= 1) return eb_spread() >> (4 + team);
     return (i64)(threadIdx.x >> (4 + team)) * gridDim.x + blockIdx.x;
 }
 EB_DO i64 eb_teams(const eb_thread *f, int team) { return f->threads >> (4 + team); }
@@ -361,8 +364,6 @@ EB_DO T eb_in_order(const u64 *partials, i64 count, T total, B from_bits, C comb
     return total;
 }
 
-/* The number of a thread where warps are counted across blocks: those of the first warps of all blocks come first. */
-EB_DO i64 eb_spread() { return ((i64)(threadIdx.x >> 5) * gridDim.x + blockIdx.x) * 32 + (threadIdx.x & 31); }
 /* Which iterations a thread takes: neighbouring threads take neighbouring columns, from a line of memory on, `width` of
    them at a time; a block takes several rows at once where they are short. A thread goes through a band of rows one after
    the other: what it loads of the next row is near by the time that it comes there. */

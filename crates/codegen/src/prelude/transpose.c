@@ -19,3 +19,16 @@ static inline $V eb_halves_$V(const $T *low, const $T *high) {
     return v;
 #endif
 }
+/* The halves of a vector to two places. */
+typedef $T eb_half_$V __attribute__((vector_size($B / 2), aligned(sizeof($T)), may_alias));
+static inline void eb_put_halves_$V($T *low, $T *high, $V v) {
+#if defined(EB_AVX512) && $B == 64
+    *(eb_half_$V *)low = (eb_half_$V)_mm512_extractf32x8_ps((__m512)v, 0);
+    *(eb_half_$V *)high = (eb_half_$V)_mm512_extractf32x8_ps((__m512)v, 1);
+#elif defined(EB_AVX2) && $B == 32
+    *(eb_half_$V *)low = (eb_half_$V)_mm256_extractf128_ps((__m256)v, 0);
+    *(eb_half_$V *)high = (eb_half_$V)_mm256_extractf128_ps((__m256)v, 1);
+#else
+    for (int k = 0; k < $H; k++) low[k] = v[k], high[k] = v[k + $H];
+#endif
+}

@@ -1,6 +1,7 @@
 //! Loops inside the iterations of parallel loops.
 
 use crate::kernel::stmt::{Loop, LoopKind};
+use crate::kernel::tiles::tiles;
 use crate::print::emitter::{Emitter, line};
 use crate::print::statements::{Context, poll};
 
@@ -8,7 +9,7 @@ impl Emitter<'_> {
     /// Prints a loop. One that polls looks now and then whether the host wants the launch to end, between runs of iterations that
     /// know nothing of it.
     pub fn inner_loop(&mut self, cx: Context, l: &Loop) {
-        let (number, looks) = (l.number, poll(cx));
+        let (number, looks, cx) = (l.number, poll(cx), Context { tiles: false, ..cx });
         match &l.kind {
             LoopKind::Counted { variable: v, from, to } => {
                 let [from, to] = [from, to].map(|e| self.expr(e, cx.pace));
@@ -21,11 +22,23 @@ impl Emitter<'_> {
                 } else if l.polls && l.until.is_none() {
                     line!(self, "for (i64 {v} = {from}; {v} < end{number};) {{");
                     line!(self, "const i64 pause{number} = eb_until({v}, end{number});");
+                    self.whole_tiles(cx, l, (*v, &format!("pause{number}")), |text, cx| {
+                        text.body(cx, &l.body)
+                    });
                     line!(self, "for (; {v} < pause{number}; {v}++) {{");
                     self.body(cx, &l.body);
                     line!(self, "}} if ({v} < end{number}) {{ {looks} }} }} }}");
                 } else {
-                    line!(self, "for (i64 {v} = {from}; {v} < end{number}; {v}++) {{");
+                    match tiles(l).is_empty() {
+                        true => line!(self, "for (i64 {v} = {from}; {v} < end{number}; {v}++) {{"),
+                        false => {
+                            line!(self, "i64 {v} = {from};");
+                            self.whole_tiles(cx, l, (*v, &format!("end{number}")), |text, cx| {
+                                text.body(cx, &l.body)
+                            });
+                            line!(self, "for (; {v} < end{number}; {v}++) {{");
+                        }
+                    }
                     self.body(cx, &l.body);
                     self.leave(cx, l);
                     line!(self, "}} }}");

@@ -8,6 +8,7 @@ use crate::kernel::grid::{Node, visit};
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
 use crate::kernel::stmt::{Loop, Part, Stmt, Wide};
+use crate::kernel::tiles::tiles;
 use crate::print::c_types::neutral;
 use crate::print::emitter::{Emitter, line};
 use crate::print::operation::c_ty;
@@ -55,7 +56,7 @@ impl Emitter<'_> {
         // What neither branches nor loops is taken by all lanes side by side.
         let plain = l.body.iter().all(|stmt| !matches!(stmt, Stmt::Loop(_) | Stmt::If { .. }));
         let in_vectors = l.sums.iter().any(|(_, ty)| matches!(ty, Ty::Vector(..)));
-        match plain && !in_vectors {
+        match plain && (!in_vectors || !tiles(l).is_empty()) {
             true => self.lanes_side_by_side(cx, l, &sums, v),
             false => self.lane_by_lane(cx, l, &sums, v),
         }
@@ -146,16 +147,30 @@ impl Emitter<'_> {
                 false => (format!("group{number} < last{number}"), format!("last{number} - group{number}")),
             };
             line!(self, "for (; {going}; group{number} += {LANES}) {{");
+            if whole && !tiles(l).is_empty() {
+                line!(self, "i64 {v} = group{number};");
+                self.whole_tiles(cx, l, (v, &format!("group{number} + {LANES}")), |text, cx| {
+                    text.term(cx, l, sums);
+                    text.add_to_lanes(sums, &format!("{v} - group{number}"));
+                });
+                line!(self, "}}");
+                continue;
+            }
             if whole && self.family == Family::Cuda {
                 line!(self, "#pragma unroll");
             }
             line!(self, "for (int lane{number} = 0; lane{number} < {length}; lane{number}++) {{");
             line!(self, "const i64 {v} = group{number} + lane{number};");
             self.term(cx, l, sums);
-            for Sum { lanes, name, .. } in sums {
-                line!(self, "{lanes}[lane{number}] = {lanes}[lane{number}] + {name};");
-            }
+            self.add_to_lanes(sums, &format!("lane{number}"));
             line!(self, "}} }}");
+        }
+    }
+
+    /// Adds the terms of an iteration to those of a lane.
+    fn add_to_lanes(&mut self, sums: &[Sum], lane: &str) {
+        for Sum { lanes, name, .. } in sums {
+            line!(self, "{lanes}[{lane}] = {lanes}[{lane}] + {name};");
         }
     }
 

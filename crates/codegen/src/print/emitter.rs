@@ -57,6 +57,8 @@ pub(crate) struct Emitter<'p> {
     pub others: BTreeSet<(&'static str, usize)>,
     /// The types of which matrices are multiplied.
     pub products: BTreeSet<&'static str>,
+    /// The types of which rows are turned round.
+    pub turned: BTreeSet<&'static str>,
     /// The tapes that are packed; on a CPU.
     pub packed: PackedTapes,
     /// The most matrices of one segment that products wait for, by type.
@@ -127,6 +129,7 @@ impl<'p> Emitter<'p> {
             widths: Vec::new(),
             others: BTreeSet::new(),
             products: BTreeSet::new(),
+            turned: BTreeSet::new(),
             packed: PackedTapes::default(),
             waiting_places: BTreeMap::new(),
             called: BTreeSet::new(),

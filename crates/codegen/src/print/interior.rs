@@ -59,9 +59,11 @@ pub(crate) fn narrowing(program: &Program, interval: &Interval) -> String {
         let line = match narrowing {
             Narrowing::NotZero(v) => format!("wild |= !{};", IndexExpr::value(program, *v)),
             Narrowing::NotNegative(sum) => not_negative(sum),
-            Narrowing::Within(at, sum, extent) => {
+            Narrowing::Within(at, sum, extent, ranges) => {
                 let room = IndexExpr::room(extent.clone(), sum.1.clone()).tamed();
-                in_scope(at, &format!("{} {}", not_negative(sum), not_negative(&(-sum.0, room))))
+                let text = in_scope(at, &format!("{} {}", not_negative(sum), not_negative(&(-sum.0, room))));
+                let reached: Vec<String> = ranges.iter().map(|[from, to]| format!("{from} < {to}")).collect();
+                if reached.is_empty() { text } else { format!("if ({}) {{ {text} }}", reached.join(" && ")) }
             }
             Narrowing::Away(IndexExpr::Negative(e)) => format!("eb_avoid(&lo, &hi, -{e});"),
             Narrowing::Away(e) => format!("eb_avoid(&lo, &hi, {e});"),

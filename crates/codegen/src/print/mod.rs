@@ -29,6 +29,7 @@ pub(crate) mod ordered_scatter;
 pub(crate) mod par;
 pub(crate) mod program_loops;
 pub(crate) mod region;
+pub(crate) mod row_tiles;
 pub(crate) mod segment;
 pub(crate) mod statements;
 pub(crate) mod thread_ownership;

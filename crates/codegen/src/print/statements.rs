@@ -5,7 +5,7 @@ use ebbtide_ir::{Combine, Literal, evaluate};
 use crate::kernel::expr::Expr;
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
-use crate::kernel::stmt::{Check, Element, Fault, Manner, Part, Place, Stmt, Stride};
+use crate::kernel::stmt::{Check, Element, Fault, Manner, Part, Place, Stmt, Stride, Way};
 use crate::print::c_types::{c_literal, c_type, word};
 use crate::print::emitter::{Emitter, Pace, line};
 use crate::print::operation::c_ty;
@@ -21,6 +21,8 @@ pub(crate) struct Context {
     pub pace: Pace,
     /// Is a fault raised? Where another text of the same iteration raises it, this one ends.
     pub raises: bool,
+    /// Are the tiles of the loop around in registers?
+    pub tiles: bool,
 }
 
 /// Where the 16 sums of a leaf are while it is taken, one iteration at a time.
@@ -37,7 +39,14 @@ pub(crate) enum Lanes {
 impl Context {
     /// An iteration that one thread runs often.
     pub fn often(exit: usize) -> Context {
-        Context { exit, team: Team::Alone, lanes: Lanes::InTable, pace: Pace::Often, raises: true }
+        Context {
+            exit,
+            team: Team::Alone,
+            lanes: Lanes::InTable,
+            pace: Pace::Often,
+            raises: true,
+            tiles: false,
+        }
     }
 
     /// The same, where it runs seldom.
@@ -158,7 +167,7 @@ impl Emitter<'_> {
     }
 
     /// Prints the checks of an element, and gives its offset in its array.
-    fn offset(&mut self, cx: Context, element: &Element) -> String {
+    pub fn offset(&mut self, cx: Context, element: &Element) -> String {
         let (array, names) = (element.array, self.indices(cx, element));
         if let Check::Deferred(ok) = element.check {
             line!(self, "b8 {ok} = 1;");
@@ -208,6 +217,9 @@ impl Emitter<'_> {
 
     fn load(&mut self, cx: Context, name: Name, ty: Ty, element: &Element, when: Option<&Expr>) {
         let t = c_ty(ty);
+        if let Some(tile) = vector_of_tile(cx, element, ty) {
+            return line!(self, "const {t} {name} = {tile};");
+        }
         if let Place::Lanes { stride, part, .. } = &element.place {
             let (load, _) = self.lanes_of(cx, ty, element, stride, *part);
             return line!(self, "const {t} {name} = {load};");
@@ -231,7 +243,13 @@ impl Emitter<'_> {
         }
         let more: Vec<String> = more.iter().map(|value| self.expr(value, cx.pace)).collect();
         if let Place::Lanes { stride, part, .. } = &element.place {
-            let (load, store) = self.lanes_of(cx, *ty, element, stride, *part);
+            let (load, (store, end)) = match vector_of_tile(cx, element, *ty) {
+                Some(tile) => (tile.clone(), (format!("{tile} = "), "")),
+                None => {
+                    let (load, store) = self.lanes_of(cx, *ty, element, stride, *part);
+                    (load, (store, ")"))
+                }
+            };
             let mut value = self.expr(value, cx.pace);
             if let Some(how) = how {
                 value = self.combine(*how, *ty, &load, &value);
@@ -241,7 +259,7 @@ impl Emitter<'_> {
                 let mask = self.expr(mask, cx.pace);
                 value = format!("op_select_{}({mask}, {value}, {load})", c_ty(*ty));
             }
-            return line!(self, "{store}{value});");
+            return line!(self, "{store}{value}{end};");
         }
         let noted = matches!(manner, Manner::Noted(_) | Manner::Bucket(_));
         let offset = if noted { self.offset(cx, element) } else { String::new() };
@@ -356,10 +374,7 @@ impl Emitter<'_> {
             Stride::Same => Some("0".to_string()),
             Stride::Next => None,
             Stride::Apart(stride) => Some(stride.to_string()),
-            Stride::Rows(rows) => {
-                let rows: Vec<String> = rows.iter().map(i64::to_string).collect();
-                Some(flatten(array, &rows, ""))
-            }
+            Stride::Rows(rows) | Stride::Tile { rows, .. } => Some(rows_apart(array, rows)),
         };
         match (stride, part) {
             (None, Part::Whole) => (format!("eb_load_{vector}({at})"), format!("eb_store_{vector}({at}, ")),
@@ -439,6 +454,25 @@ pub(crate) fn flatten(array: ebbtide_ir::ArrayId, names: &[String], as_type: &st
         };
     }
     offset
+}
+
+/// How many elements apart the elements of neighbouring lanes are, as a C expression.
+pub(crate) fn rows_apart(array: ebbtide_ir::ArrayId, rows: &[i64]) -> String {
+    let rows: Vec<String> = rows.iter().map(i64::to_string).collect();
+    flatten(array, &rows, "")
+}
+
+/// The vector of a tile that an iteration has, where tiles are at hand.
+fn vector_of_tile(cx: Context, element: &Element, ty: Ty) -> Option<String> {
+    match (&element.place, ty) {
+        (Place::Lanes { stride: Stride::Tile { number, way, .. }, .. }, Ty::Vector(_, lanes)) if cx.tiles => {
+            Some(match way {
+                Way::Behind => format!("tile{number}[turn]"),
+                Way::Before => format!("tile{number}[{} - turn]", lanes - 1),
+            })
+        }
+        _ => None,
+    }
 }
 
 /// How many elements away from an address an element is, as a C expression.

@@ -69,6 +69,9 @@ pub fn c_unit(
         source.push_str(&prelude::truths(*shape));
     }
     for (shape, ty) in shapes.into_iter().zip(["f64", "f32"]) {
+        if text.products.contains(ty) || text.turned.contains(ty) {
+            source.push_str(&prelude::transposes(shape, ty));
+        }
         if text.products.contains(ty) {
             source.push_str(&prelude::products(shape, ty));
         }

@@ -23,7 +23,7 @@ use crate::analysis::vectors::side_by_side;
 use crate::kernel::grid::{self, Grid};
 use crate::kernel::interchange::{self, Interchanged};
 use crate::kernel::interval::{Interval, Narrowing, Rows};
-use crate::kernel::name::{Fresh, Name};
+use crate::kernel::name::{Fresh, Name, Ty};
 use crate::kernel::nest::{self, Nest};
 use crate::kernel::show::{is_wanted, show};
 use crate::kernel::stmt::{Body, Check, Part, visit_mut};
@@ -37,6 +37,7 @@ use crate::transform::lanes_of_sums::lanes_of_sums;
 use crate::transform::lower::{Lowering, Shared, Team};
 use crate::transform::narrow_index::narrow_index;
 use crate::transform::predicate::predicate;
+use crate::transform::row_tiles::row_tiles;
 use crate::transform::sides::{PerSide, jam, of_side};
 use crate::transform::sink_stores::sink_stores;
 use crate::transform::specialise::specialise;
@@ -115,7 +116,7 @@ impl Forms<'_> {
     /// A body goes through the steps of its target in their order. Some steps make several bodies of one.
     fn comes_to(&mut self, step: Step) {
         let place = |step: Step| self.steps.iter().position(|other| *other == step);
-        let begins = matches!(step, Step::Lower | Step::Vectorise | Step::Sides);
+        let begins = matches!(step, Step::Lower | Step::Vectorise | Step::Sides | Step::RowTiles);
         debug_assert!(begins || place(self.reached) < place(step), "{step:?} after {:?}", self.reached);
         self.reached = step;
     }
@@ -292,6 +293,11 @@ impl Forms<'_> {
             }
             _ => (None, None),
         };
+        let ty = Ty::Vector(element, lanes);
+        let mut in_tiles =
+            |body| self.step(Step::RowTiles, body, |body, fresh| row_tiles(body, &facts.affines, ty, fresh));
+        let jammed = jammed.map(|(sides, body)| (sides, in_tiles(body)));
+        let whole = whole.into_iter().map(in_tiles).collect();
         Some(InVectors { lanes, jammed, whole, tail })
     }
 

@@ -13,6 +13,7 @@ pub(crate) enum Step {
     JoinUpdates,
     Vectorise,
     Jam,
+    RowTiles,
     LanesOfSums,
     HoldElements,
     WithoutChecks,
@@ -32,13 +33,14 @@ pub(crate) enum Step {
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 18] = [
+    pub const OPTIONAL: [Step; 19] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
         Step::JoinUpdates,
         Step::Vectorise,
         Step::Jam,
+        Step::RowTiles,
         Step::LanesOfSums,
         Step::Specialise,
         Step::NarrowIndex,
@@ -64,6 +66,7 @@ impl Step {
             Step::JoinUpdates => "join updates",
             Step::Vectorise => "vectorise",
             Step::Jam => "jam",
+            Step::RowTiles => "row tiles",
             Step::LanesOfSums => "lanes of sums",
             Step::HoldElements => "hold elements",
             Step::WithoutChecks => "without checks",

@@ -36,7 +36,7 @@ use crate::analysis::work::all_values;
 use crate::kernel::evaluate::{World, remainders};
 use crate::kernel::interpret::{Ended, Iteration, LANES_OF_TESTS, Memory};
 use crate::kernel::interval::Before;
-use crate::kernel::name::{Fresh, Name, Variable};
+use crate::kernel::name::{Fresh, Name, Ty, Variable};
 use crate::kernel::show::show;
 use crate::kernel::stmt::{Body, Part};
 use crate::kernel::verify::verify as lawful;
@@ -49,6 +49,7 @@ use crate::transform::lanes_of_sums::lanes_of_sums;
 use crate::transform::lower::{Lowering, Shared, Team};
 use crate::transform::narrow_index::narrow_index;
 use crate::transform::predicate::predicate;
+use crate::transform::row_tiles::row_tiles;
 use crate::transform::sides::{PerSide, jam, of_side};
 use crate::transform::sink_stores::sink_stores;
 use crate::transform::specialise::specialise;
@@ -241,6 +242,10 @@ impl<'p> Loop<'p> {
                     let varying = &self.interior.varying;
                     form.own = PerSide { values: varying.values.clone(), locals: varying.locals.clone() };
                     jam(body, &form.own, SIDES)
+                }
+                "row tiles" => {
+                    let ty = Ty::Vector(Type::F64, LANES_OF_TESTS);
+                    row_tiles(body, &self.facts.affines, ty, &mut fresh)
                 }
                 other => panic!("there is no step {other}"),
             };

@@ -26,6 +26,7 @@ mod oracle;
 mod programs;
 mod random;
 mod renumbered;
+mod row_tiles;
 mod scatters;
 mod sharing;
 mod stages;

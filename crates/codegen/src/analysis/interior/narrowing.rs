@@ -5,7 +5,7 @@ use ebbtide_ir::{Binary, Op, ValueId};
 use super::linear::Linear;
 use super::{Interior, LARGE};
 use crate::kernel::index_expr::IndexExpr;
-use crate::kernel::interval::{Interval, Narrowing, Rows, Scope};
+use crate::kernel::interval::{Interval, Narrowing, Ranges, Rows, Scope};
 
 impl Interior {
     /// Does a value that is computed before the innermost loop differ between rows, and is it then still a sum?
@@ -38,7 +38,7 @@ impl Interior {
 
     /// Narrows to where `0 <= sum < extent`.
     pub(super) fn narrow(&mut self, sum: &Linear, extent: IndexExpr) {
-        self.once(Narrowing::Within(Scope::new(), sum.for_proofs(), extent));
+        self.once(Narrowing::Within(Scope::new(), sum.for_proofs(), extent, Ranges::new()));
     }
 
     /// Narrows to where `sum >= 0`.
