@@ -70,6 +70,10 @@ fn fuse(program: &Program, affines: &Affines, first: &Par, second: &Par) -> Opti
     if !same_domain || first.ordering != second.ordering || types(program, first) != types(program, second) {
         return None;
     }
+    // A variable is declared once in a loop.
+    if !declared(first).is_disjoint(&declared(second)) {
+        return None;
+    }
     let [a, b] = [first, second].map(|par| inner_loads(program, affines, par));
     if a.is_some() && b.is_some() && a != b {
         return None;
@@ -89,6 +93,17 @@ fn fuse(program: &Program, affines: &Affines, first: &Par, second: &Par) -> Opti
     let facts = analyse_alone(&after, &Affines::of(&after), &par).ok()?;
     let scatters = facts.sharing.values().any(|sharing| *sharing == Sharing::Scatter);
     (!scatters).then_some((after, par))
+}
+
+/// The local variables of a loop.
+fn declared(par: &Par) -> BTreeSet<LocalId> {
+    let mut locals = BTreeSet::new();
+    walk(&par.body, &mut |stmt| {
+        if let Stmt::Declare(local, _) = stmt {
+            locals.insert(*local);
+        }
+    });
+    locals
 }
 
 /// Where the elements lie that neighbouring iterations load in loops of their own.
