@@ -328,12 +328,15 @@ impl Search<'_> {
         interior.decided.insert(v, guess);
     }
 
-    /// The ranges of loops that are the same for all iterations. Where one is empty, what is inside is never reached, and its
-    /// corners may be out of bounds; one that begins at zero has no such corner before its end.
-    fn fixed_ranges(&self, interior: &Interior, loops: &[Around]) -> Ranges {
+    /// The ranges, the same for all iterations, of loops whose variable is in an index. Where one is empty, the access is never
+    /// reached, and its corners may be out of bounds; one that begins at zero has no such corner before its end. An access
+    /// without the variable may be hoisted out of the loop, and is reached even so.
+    fn fixed_ranges(&self, interior: &Interior, loops: &[Around], sums: &[(Vec<Scope>, Linear)]) -> Ranges {
         let zero = |v: ValueId| self.program.literal(v).and_then(Literal::to_i64) == Some(0);
         let fixed = |v: ValueId| self.program.literal(v).is_some() || !interior.inside.contains(&v);
-        let ends = loops.iter().filter(|(_, from, to)| fixed(*from) && fixed(*to) && !zero(*from));
+        let used = |v: ValueId| sums.iter().any(|(_, sum)| sum.base.mentions(v));
+        let ends =
+            loops.iter().filter(|(v, from, to)| used(*v) && fixed(*from) && fixed(*to) && !zero(*from));
         ends.map(|(_, from, to)| [*from, *to].map(|v| IndexExpr::value(self.program, v))).collect()
     }
 
@@ -349,7 +352,7 @@ impl Search<'_> {
             interior.unproved.insert(index.as_slice().to_vec());
             return;
         };
-        let ranges = self.fixed_ranges(interior, loops);
+        let ranges = self.fixed_ranges(interior, loops, &sums);
         for (k, (corners, sum)) in sums.into_iter().enumerate() {
             for scope in corners {
                 let extent = IndexExpr::Extent(array, k);

@@ -19,6 +19,7 @@ const BODIES: &[&str] = &[
     "for r in 0..3 { let mut s = 0.0; for k in 0..n { s = s + w[[i, k]] * x[k]; } y[i] = y[i] + s; }",
     "let mut s = y[i]; for k in n / 8 * 8..n { s = s + w[[i, k]] * x[k]; } y[i] = s;",
     "let mut s = y[i]; for k in n + 5..n { s = s + w[[i, k]] * x[k]; } y[i] = s;",
+    "let mut s = y[i]; for k in n + 5..n { s = s + w[[i, n + 1000000000000]] * x[k]; } y[i] = s;",
     "let mut s = y[i]; for k in 0..n { s = s * 0.5 + w[[i, k]]; z[[i, k + 1]] = s * x[k]; }",
     "let s = y[i]; for k in 0..n { z[[i, k]] += s * x[k]; }",
     "let s = y[i]; for k in 0..n { z[[i, n - k]] += s * w[[i, k]]; }",
