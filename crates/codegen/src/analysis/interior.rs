@@ -7,6 +7,7 @@
 
 mod linear;
 mod narrowing;
+mod ranges;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -20,20 +21,21 @@ use crate::analysis::boundary_conditions::far_from_boundaries;
 use crate::analysis::exact::{Exact, may_overflow};
 use crate::analysis::varying::Varying;
 use crate::kernel::index_expr::{Arithmetic, IndexExpr};
-use crate::kernel::interval::{Before, Corner, Narrowing, Ranges, Rows, Scope, Way};
+use crate::kernel::interval::{Before, Narrowing, Rows, Scope, Way};
 
 pub(crate) use linear::Linear;
+use ranges::{Around, At};
 
 /// Coefficients at least this large are not worth a proof.
 const LARGE: i64 = 1 << 20;
-
-/// A loop around what is looked at: its variable and its bounds.
-type Around = (ValueId, ValueId, ValueId);
 
 /// What the interior form takes for granted.
 #[derive(Debug)]
 pub(crate) struct Interior {
     pub varying: Varying,
+    /// The variables of loops that begin elsewhere in each iteration, by sums: an iteration of such a loop is one for all
+    /// iterations of the parallel loop that have it.
+    shared: BTreeSet<ValueId>,
     /// Uniform index values that are computed before the innermost loop.
     pub early: BTreeSet<ValueId>,
     /// What is computed before the innermost loop, in order.
@@ -71,9 +73,26 @@ pub(crate) enum Decide {
 
 /// The interior of a parallel loop whose values are `inside`.
 pub(crate) fn interior(program: &Program, par: &Par, inside: &BTreeSet<ValueId>, decide: Decide) -> Interior {
+    let found = with_shared(program, par, inside, decide, BTreeSet::new());
+    match found.shared.is_empty() {
+        true => found,
+        // What is computed from the variables of these loops alone is the same for all iterations.
+        false => with_shared(program, par, inside, decide, found.shared),
+    }
+}
+
+/// The same, where iterations of the parallel loop go through some loops together: the variables of these are given.
+fn with_shared(
+    program: &Program,
+    par: &Par,
+    inside: &BTreeSet<ValueId>,
+    decide: Decide,
+    shared: BTreeSet<ValueId>,
+) -> Interior {
     let outer: BTreeSet<ValueId> = par.ranges.iter().rev().skip(1).map(|r| r.var).collect();
     let mut interior = Interior {
-        varying: Varying::of(program, par),
+        varying: Varying::of(program, par, &shared),
+        shared,
         // The outer variables stand still while the innermost one runs.
         early: outer.clone(),
         before: Vec::new(),
@@ -126,6 +145,7 @@ impl Search<'_> {
                 Stmt::Loop(l) => {
                     if let LoopKind::For { var, from, to } = l.kind {
                         [from, to].into_iter().for_each(|v| self.exact_value(interior, v, loops));
+                        self.share(interior, (var, from, to));
                         loops.push((var, from, to));
                         self.block(interior, &l.body, loops);
                         loops.pop();
@@ -205,7 +225,7 @@ impl Search<'_> {
                 if bound.coefficient != 0 {
                     return;
                 }
-                interior.keep_exact(&side);
+                interior.keep_exact(side.coefficient);
                 let distance = match kind {
                     Binary::Min => Linear::new(-side.coefficient, difference(bound.tame(), side.tame())),
                     _ => Linear::new(side.coefficient, difference(side.tame(), bound.tame())),
@@ -223,46 +243,13 @@ impl Search<'_> {
             return;
         }
         let Some(sum) = interior.linear(self.program, v, loops) else { return };
-        let used: Vec<_> = loops.iter().filter(|l| sum.base.mentions(l.0)).copied().collect();
-        let Some(corners) = self.corners(interior, &used) else { return };
-        interior.keep_exact(&sum);
-        interior.sums.extend(corners.into_iter().map(|scope| (scope, sum.exact.clone())));
+        let Some(corners) = self.corners(interior, loops, &sum) else { return };
+        interior.keep_exact(sum.coefficient);
+        for At { scope, coefficient } in corners {
+            interior.keep_exact(coefficient);
+            interior.sums.insert((scope, sum.exact.clone()));
+        }
         Rc::make_mut(&mut interior.exact).insert(v);
-    }
-
-    /// The first and the last values of loop variables, as declarations in C, where the ranges are the same for a whole row.
-    fn bounds(&self, interior: &mut Interior, loops: &[Around]) -> Option<Vec<(Corner, Corner)>> {
-        let mut bounds = Vec::with_capacity(loops.len());
-        for (_, from, to) in loops {
-            let (from, to) =
-                (interior.linear(self.program, *from, &[])?, interior.linear(self.program, *to, &[])?);
-            if from.coefficient != 0 || to.coefficient != 0 {
-                return None;
-            }
-            // A variable that runs up to an outer one, times an outer one, is not a sum.
-            if interior.mentions_outer(&from.base) || interior.mentions_outer(&to.base) {
-                interior.rows = Rows::Each;
-            }
-            bounds.push((Corner::First(from.tame()), Corner::Last(to.tame())));
-        }
-        Some(bounds)
-    }
-
-    /// The values of these loop variables at the corners of their ranges: what is a sum is monotone in each of them. There are
-    /// twice as many for each variable, so a sum of too many has none.
-    fn corners(&self, interior: &mut Interior, loops: &[Around]) -> Option<Vec<Scope>> {
-        const MOST_VARIABLES: usize = 6;
-        let bounds = self.bounds(interior, loops)?;
-        if loops.len() > MOST_VARIABLES {
-            return None;
-        }
-        let scope = |corner: usize| {
-            let each = loops.iter().zip(&bounds).enumerate().map(|(bit, (l, (first, last)))| {
-                (l.0, if corner >> bit & 1 == 0 { first.clone() } else { last.clone() })
-            });
-            each.collect()
-        };
-        Some((0..1usize << loops.len()).map(scope).collect())
     }
 
     /// Decides a boundary condition by trying it far from all boundaries, and narrows to where it holds.
@@ -286,8 +273,8 @@ impl Search<'_> {
                     return;
                 }
                 let Some(coefficient) = a.coefficient.checked_sub(b.coefficient) else { return };
-                interior.keep_exact(&a);
-                interior.keep_exact(&b);
+                interior.keep_exact(a.coefficient);
+                interior.keep_exact(b.coefficient);
                 let difference = Linear::new(coefficient, difference(a.tame(), b.tame()));
                 let negated = Linear::new(-coefficient, IndexExpr::negative(difference.base.clone()));
                 let shift = |l: &Linear| {
@@ -328,35 +315,22 @@ impl Search<'_> {
         interior.decided.insert(v, guess);
     }
 
-    /// The ranges, the same for all iterations, of loops whose variable is in an index. Where one is empty, the access is never
-    /// reached, and its corners may be out of bounds; one that begins at zero has no such corner before its end. An access
-    /// without the variable may be hoisted out of the loop, and is reached even so.
-    fn fixed_ranges(&self, interior: &Interior, loops: &[Around], sums: &[(Vec<Scope>, Linear)]) -> Ranges {
-        let zero = |v: ValueId| self.program.literal(v).and_then(Literal::to_i64) == Some(0);
-        let fixed = |v: ValueId| self.program.literal(v).is_some() || !interior.inside.contains(&v);
-        let used = |v: ValueId| sums.iter().any(|(_, sum)| sum.base.mentions(v));
-        let ends =
-            loops.iter().filter(|(v, from, to)| used(*v) && fixed(*from) && fixed(*to) && !zero(*from));
-        ends.map(|(_, from, to)| [*from, *to].map(|v| IndexExpr::value(self.program, v))).collect()
-    }
-
     /// Narrows to where an access is in bounds, or remembers that it must be checked.
     fn prove(&self, interior: &mut Interior, array: ArrayId, index: Indices, loops: &[Around]) {
         let mut of = |v: &ValueId| {
             let sum = interior.linear(self.program, *v, loops)?;
-            let used: Vec<_> = loops.iter().filter(|l| sum.base.mentions(l.0)).copied().collect();
-            Some((self.corners(interior, &used)?, sum))
+            Some((self.corners(interior, loops, &sum)?, sum))
         };
-        let sums: Option<Vec<(Vec<Scope>, Linear)>> = index.as_slice().iter().map(&mut of).collect();
-        let (Some(sums), Some(_)) = (sums, self.bounds(interior, loops)) else {
+        let sums: Option<Vec<(Vec<At>, Linear)>> = index.as_slice().iter().map(&mut of).collect();
+        let (Some(sums), Some(_)) = (sums, self.ends(interior, loops)) else {
             interior.unproved.insert(index.as_slice().to_vec());
             return;
         };
         let ranges = self.fixed_ranges(interior, loops, &sums);
         for (k, (corners, sum)) in sums.into_iter().enumerate() {
-            for scope in corners {
+            for At { scope, coefficient } in corners {
                 let extent = IndexExpr::Extent(array, k);
-                interior.once(Narrowing::Within(scope, sum.for_proofs(), extent, ranges.clone()));
+                interior.once(Narrowing::Within(scope, (coefficient, sum.tame()), extent, ranges.clone()));
             }
         }
     }

@@ -12,13 +12,14 @@ pub(crate) struct Varying {
 }
 
 impl Varying {
-    /// Follows the innermost variable through the body until nothing new varies.
-    pub fn of(program: &Program, par: &Par) -> Varying {
+    /// Follows the innermost variable through the body until nothing new varies. The variables of some loops are shared: lanes go
+    /// through such a loop together, although it does not begin at the same place for all of them.
+    pub fn of(program: &Program, par: &Par, shared: &BTreeSet<ValueId>) -> Varying {
         let mut varying = Varying::default();
         varying.values.extend(par.ranges.last().map(|r| r.var));
         loop {
             let before = (varying.values.len(), varying.locals.len());
-            varying.follow(program, &par.body, false);
+            varying.follow(program, &par.body, shared, false);
             if before == (varying.values.len(), varying.locals.len()) {
                 return varying;
             }
@@ -26,7 +27,7 @@ impl Varying {
     }
 
     /// `divergent`: may some lanes be here and others not?
-    fn follow(&mut self, program: &Program, block: &Block, divergent: bool) {
+    fn follow(&mut self, program: &Program, block: &Block, shared: &BTreeSet<ValueId>, divergent: bool) {
         for stmt in block {
             match stmt {
                 Stmt::Let(v) => {
@@ -41,17 +42,18 @@ impl Varying {
                 }
                 Stmt::If(branch) => {
                     let divergent = divergent || self.values.contains(&branch.condition);
-                    self.follow(program, &branch.then, divergent);
-                    self.follow(program, &branch.otherwise, divergent);
+                    self.follow(program, &branch.then, shared, divergent);
+                    self.follow(program, &branch.otherwise, shared, divergent);
                 }
                 Stmt::Loop(l) => {
                     let divergent = divergent || self.loop_diverges(l);
                     if let LoopKind::For { var, from, .. } = l.kind
                         && self.values.contains(&from)
+                        && !shared.contains(&var)
                     {
                         self.values.insert(var);
                     }
-                    stmt.blocks().for_each(|b| self.follow(program, b, divergent));
+                    stmt.blocks().for_each(|b| self.follow(program, b, shared, divergent));
                 }
                 _ => {}
             }

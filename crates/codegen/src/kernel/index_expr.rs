@@ -107,6 +107,44 @@ impl IndexExpr {
         self.any(&|e| *e == IndexExpr::Value(v))
     }
 
+    /// Does it grow or fall with this value, where all others stay what they are? The depth of recursion is that of the expression.
+    pub fn is_monotone(&self, v: ValueId) -> bool {
+        match self {
+            IndexExpr::Wrapping(op, a, b) | IndexExpr::Checked(op, a, b) | IndexExpr::Marked(op, a, b) => {
+                let once = matches!(op, Arithmetic::Add | Arithmetic::Sub) || !a.mentions(v) || !b.mentions(v);
+                once && a.is_monotone(v) && b.is_monotone(v)
+            }
+            IndexExpr::Tame(a) | IndexExpr::Negative(a) => a.is_monotone(v),
+            IndexExpr::Room(a, b) => a.is_monotone(v) && b.is_monotone(v),
+            _ => true,
+        }
+    }
+
+    /// By how much it grows with this value; none where that is not the same everywhere. The depth of recursion is that of the
+    /// expression.
+    pub fn growth(&self, v: ValueId) -> Option<i64> {
+        let number = |e: &IndexExpr| match e {
+            IndexExpr::Constant(n) | IndexExpr::Number(n) | IndexExpr::Factor(n) => Some(*n),
+            _ => None,
+        };
+        match self {
+            IndexExpr::Value(other) => Some(i64::from(*other == v)),
+            IndexExpr::Tame(a) => a.growth(v),
+            IndexExpr::Negative(a) => a.growth(v)?.checked_neg(),
+            IndexExpr::Wrapping(op, a, b) | IndexExpr::Checked(op, a, b) => {
+                match (op, a.growth(v)?, b.growth(v)?) {
+                    (_, 0, 0) => Some(0),
+                    (Arithmetic::Add, a, b) => a.checked_add(b),
+                    (Arithmetic::Sub, a, b) => a.checked_sub(b),
+                    (Arithmetic::Mul, growth, 0) => growth.checked_mul(number(b)?),
+                    (Arithmetic::Mul, 0, growth) => growth.checked_mul(number(a)?),
+                    _ => None,
+                }
+            }
+            other => (!other.mentions(v)).then_some(0),
+        }
+    }
+
     /// Is this expression a part of it?
     pub fn contains(&self, part: &IndexExpr) -> bool {
         self.any(&|e| match (e, part) {

@@ -31,6 +31,7 @@ mod scatters;
 mod sharing;
 mod stages;
 mod traces;
+mod triangles;
 mod waiting;
 mod whole_arrays;
 mod workloads;

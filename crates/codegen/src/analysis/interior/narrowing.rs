@@ -46,10 +46,10 @@ impl Interior {
         self.once(Narrowing::NotNegative(sum.for_proofs()));
     }
 
-    /// Empties the interior where the sum could wrap for some `j`: what it is compared with tells nothing of it then.
-    pub(super) fn keep_exact(&mut self, sum: &Linear) {
-        if sum.coefficient.unsigned_abs() > 1 {
-            self.once(Narrowing::TameMultiple(sum.coefficient));
+    /// Empties the interior where a sum with this coefficient could wrap for some `j`: what it is compared with tells nothing of it then.
+    pub(super) fn keep_exact(&mut self, coefficient: i64) {
+        if coefficient.unsigned_abs() > 1 {
+            self.once(Narrowing::TameMultiple(coefficient));
         }
     }
 

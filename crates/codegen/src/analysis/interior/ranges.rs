@@ -1,0 +1,100 @@
+//! The ranges of loops inside an iteration: which corners of them prove what is a sum of their variables.
+//!
+//! A range may begin and end at sums of the innermost parallel variable `j`. At its first or last value a sum of the loop's variable
+//! is then a sum of `j` with another coefficient, whose base is known before the innermost loop.
+
+use ebbtide_ir::{Literal, ValueId};
+
+use super::linear::Linear;
+use super::{Interior, LARGE, Search};
+use crate::kernel::index_expr::IndexExpr;
+use crate::kernel::interval::{Corner, Ranges, Rows, Scope};
+
+/// A loop around what is looked at: its variable and its bounds.
+pub(super) type Around = (ValueId, ValueId, ValueId);
+
+/// One end of the range of a loop's variable: its value without the multiple of `j` in it, and that multiple.
+#[derive(Clone)]
+pub(super) struct End {
+    corner: Corner,
+    coefficient: i64,
+}
+
+/// A sum at corners of the ranges of loops: the variables of these, and its coefficient of `j` there.
+pub(super) struct At {
+    pub scope: Scope,
+    pub coefficient: i64,
+}
+
+impl Search<'_> {
+    /// Lanes go through a loop together where its bounds are sums that are numbers: which of them have an iteration is known
+    /// then.
+    pub(super) fn share(&self, interior: &mut Interior, (var, from, to): Around) {
+        let sum = |v: ValueId| {
+            interior.linear(self.program, v, &[]).filter(|_| interior.linear_here(self.program, v).is_some())
+        };
+        if let (Some(from), Some(_)) = (sum(from), sum(to))
+            && from.coefficient != 0
+        {
+            interior.shared.insert(var);
+        }
+    }
+
+    /// The ends of the ranges of loops, where they are sums of `j`.
+    pub(super) fn ends(&self, interior: &mut Interior, loops: &[Around]) -> Option<Vec<[End; 2]>> {
+        let mut ends = Vec::with_capacity(loops.len());
+        for (_, from, to) in loops {
+            let (from, to) =
+                (interior.linear(self.program, *from, &[])?, interior.linear(self.program, *to, &[])?);
+            // A variable that runs up to an outer one, times an outer one, is not a sum.
+            if interior.mentions_outer(&from.base) || interior.mentions_outer(&to.base) {
+                interior.rows = Rows::Each;
+            }
+            let first = End { corner: Corner::First(from.tame()), coefficient: from.coefficient };
+            ends.push([first, End { corner: Corner::Last(to.tame()), coefficient: to.coefficient }]);
+        }
+        Some(ends)
+    }
+
+    /// A sum at the corners of the ranges of these loops; none where it is not monotone in each of their variables. There are
+    /// twice as many for each variable, so a sum of too many has none. An iteration in which a range is empty has corners too, and may
+    /// be narrowed away.
+    pub(super) fn corners(&self, interior: &mut Interior, loops: &[Around], sum: &Linear) -> Option<Vec<At>> {
+        const MOST_VARIABLES: usize = 6;
+        let used: Vec<Around> = loops.iter().filter(|l| sum.base.mentions(l.0)).copied().collect();
+        let ends = self.ends(interior, &used)?;
+        if used.len() > MOST_VARIABLES || used.iter().any(|(variable, ..)| !sum.base.is_monotone(*variable)) {
+            return None;
+        }
+        let at = |corner: usize| {
+            let mut at = At { scope: Scope::new(), coefficient: sum.coefficient };
+            for (bit, ((variable, ..), ends)) in used.iter().zip(&ends).enumerate() {
+                let End { corner, coefficient } = ends[corner >> bit & 1].clone();
+                if coefficient != 0 {
+                    let multiple = sum.base.growth(*variable)?.checked_mul(coefficient)?;
+                    at.coefficient = at.coefficient.checked_add(multiple)?;
+                }
+                at.scope.push((*variable, corner));
+            }
+            (at.coefficient.unsigned_abs() < LARGE as u64).then_some(at)
+        };
+        (0..1usize << used.len()).map(at).collect()
+    }
+
+    /// The ranges, the same for all iterations, of loops whose variable is in an index. Where one is empty, the access is never
+    /// reached, and its corners may be out of bounds; one that begins at zero has no such corner before its end. An access
+    /// without the variable may be hoisted out of the loop, and is reached even so.
+    pub(super) fn fixed_ranges(
+        &self,
+        interior: &Interior,
+        loops: &[Around],
+        sums: &[(Vec<At>, Linear)],
+    ) -> Ranges {
+        let zero = |v: ValueId| self.program.literal(v).and_then(Literal::to_i64) == Some(0);
+        let fixed = |v: ValueId| self.program.literal(v).is_some() || !interior.inside.contains(&v);
+        let used = |v: ValueId| sums.iter().any(|(_, sum)| sum.base.mentions(v));
+        let ends =
+            loops.iter().filter(|(v, from, to)| used(*v) && fixed(*from) && fixed(*to) && !zero(*from));
+        ends.map(|(_, from, to)| [*from, *to].map(|v| IndexExpr::value(self.program, v))).collect()
+    }
+}
