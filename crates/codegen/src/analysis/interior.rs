@@ -46,6 +46,8 @@ pub(crate) struct Interior {
     pub decided: BTreeMap<ValueId, bool>,
     /// Accesses (by index) that the interval does not prove to be in bounds.
     pub unproved: BTreeSet<Vec<ValueId>>,
+    /// Accesses (by index) that are proved for an iteration where it has them, and not where its neighbours alone have them.
+    pub own: BTreeSet<Vec<ValueId>>,
     /// The index values that are numbers in the interior, besides what cannot be anything else.
     pub exact: Exact,
     /// Sums that must be tame for that, each in its scope.
@@ -99,6 +101,7 @@ fn with_shared(
         wraps: BTreeMap::new(),
         decided: BTreeMap::new(),
         unproved: BTreeSet::new(),
+        own: BTreeSet::new(),
         exact: Exact::default(),
         sums: BTreeSet::new(),
         narrowing: Vec::new(),
@@ -322,12 +325,13 @@ impl Search<'_> {
             Some((self.corners(interior, loops, &sum)?, sum))
         };
         let sums: Option<Vec<(Vec<At>, Linear)>> = index.as_slice().iter().map(&mut of).collect();
-        let (Some(sums), Some(_)) = (sums, self.ends(interior, loops)) else {
+        let (Some(sums), Some(ends)) = (sums, self.ends(interior, loops)) else {
             interior.unproved.insert(index.as_slice().to_vec());
             return;
         };
         let ranges = self.fixed_ranges(interior, loops, &sums);
         for (k, (corners, sum)) in sums.into_iter().enumerate() {
+            interior.note_own(&ends, loops, index.as_slice(), &sum);
             for At { scope, coefficient } in corners {
                 let extent = IndexExpr::Extent(array, k);
                 interior.once(Narrowing::Within(scope, (coefficient, sum.tame()), extent, ranges.clone()));

@@ -99,7 +99,7 @@ fn vector_form(
     vector_bytes: usize,
 ) -> Result<VectorForm, NoVectors> {
     let sums = reductions(facts, par);
-    let element = vector_element(program, &interior.varying, par)
+    let element = vector_element(program, &interior.varying, par, &|l| interior.goes_together(program, l))
         .filter(|e| sums.iter().all(|(_, s)| program.array(s.array).ty == *e))
         .ok_or(NoVectors::Types)?;
     let by_lanes = in_lane_order((program, facts), par, interior);
@@ -133,7 +133,7 @@ fn by_columns(
     let row = usize::try_from(row_length(program, par)?).ok()?;
     let columns = Par { ranges: vec![*inner, *outer], ..par.clone() };
     let [of_rows, of_columns] = [par, &columns].map(|par| interior(program, par, inside, Decide::Columns));
-    let element = vector_element(program, &of_columns.varying, &columns)?;
+    let element = vector_element(program, &of_columns.varying, &columns, &|_| false)?;
     let lanes = vector_bytes / element.size();
     let vectors =
         refusal((program, facts), &columns, &of_columns, (element, Vectors::One), &BTreeSet::new()).is_none();

@@ -76,8 +76,14 @@ impl Varying {
     }
 }
 
-/// The one float type of all data that varies, where there is one and all statements have vector forms.
-pub(crate) fn vector_element(program: &Program, varying: &Varying, par: &Par) -> Option<Type> {
+/// The one float type of all data that varies, where there is one and all statements have vector forms. Through some loops lanes go
+/// together although they have different iterations.
+pub(crate) fn vector_element(
+    program: &Program,
+    varying: &Varying,
+    par: &Par,
+    together: &dyn Fn(&Loop) -> bool,
+) -> Option<Type> {
     let mut found: Option<Type> = None;
     let mut fine = true;
     let mut meet = |ty: Type| match ty {
@@ -102,7 +108,10 @@ pub(crate) fn vector_element(program: &Program, varying: &Varying, par: &Par) ->
             // A mask is not a row of bytes.
             loops &= program.array(s.array).ty != Type::Bool;
         }
-        Stmt::Loop(l) => loops &= !varying.loop_diverges(l) && matches!(l.kind, LoopKind::For { .. }),
+        Stmt::Loop(l) => {
+            let alike = !varying.loop_diverges(l) || together(l);
+            loops &= alike && matches!(l.kind, LoopKind::For { .. });
+        }
         _ => {}
     });
     let floats: Vec<Type> = loaded.into_iter().filter(|ty| ty.is_float()).collect();

@@ -95,7 +95,14 @@ impl<'a> VectorCosts<'a> {
                     self.passing.insert(var);
                 }
             }
+            let vector = self.vector;
             stmt.blocks().for_each(|block| self.block(block, runs, by_lanes));
+            if let Stmt::Loop(l) = stmt
+                && self.interior.varying.loop_diverges(l)
+            {
+                // Vectors have iterations that some lanes alone have.
+                self.vector += (self.vector - vector) / 2;
+            }
             if let Stmt::Loop(l) = stmt
                 && l.sums.is_empty()
                 && l.body.iter().any(|stmt| matches!(stmt, Stmt::Set(..)))

@@ -35,6 +35,8 @@ pub(crate) enum Refusal {
     Bound,
     /// Elements are claimed one by one.
     Claim,
+    /// Lanes have different iterations of a loop, and touch in it what may not exist for others, or combine out of order.
+    Range,
     /// Some lanes alone take a branch, where several vectors stand side by side.
     Branch,
 }
@@ -49,6 +51,7 @@ impl fmt::Display for Refusal {
             Refusal::Division => "lanes that take no part may divide by zero",
             Refusal::Bound => "lanes that take no part may have no number as the bound of a loop",
             Refusal::Claim => "elements are claimed one by one",
+            Refusal::Range => "lanes have different iterations of a loop, and what they touch is their own",
             Refusal::Branch => "some lanes alone take a branch",
         })
     }
@@ -276,6 +279,10 @@ impl Legality<'_> {
     }
 
     fn inner_loop(&self, l: &Loop, lanes: Lanes) -> Result<(), Refusal> {
+        let differs = self.interior.varying.loop_diverges(l);
+        if differs && (lanes == Lanes::Some || !self.touches_for_all(&l.body)) {
+            return Err(Refusal::Range);
+        }
         if let LoopKind::For { from, to, .. } = l.kind {
             let no_number = |v| may_overflow(self.program, &self.interior.exact, v);
             if lanes == Lanes::Some && (no_number(from) || no_number(to)) {
@@ -285,7 +292,28 @@ impl Legality<'_> {
         if let LoopKind::While { head, .. } = &l.kind {
             self.block(head, lanes)?;
         }
-        self.block(&l.body, lanes)
+        self.block(&l.body, if differs { Lanes::Some } else { lanes })
+    }
+
+    /// Do all elements that a loop touches in some lanes exist for others too, and does none wait for its turn?
+    fn touches_for_all(&self, body: &Block) -> bool {
+        let mut fine = true;
+        walk(body, &mut |stmt| {
+            let index = match stmt {
+                Stmt::Let(v) => match self.program.op(*v) {
+                    Op::Load(_, index) => Some(*index),
+                    _ => None,
+                },
+                Stmt::Update(_, s) if self.sharing.of(s) == Sharing::Reduce => None,
+                Stmt::Store(s) | Stmt::Update(_, s) => {
+                    fine &= !self.by_lanes.contains(&s.array);
+                    Some(s.index)
+                }
+                _ => None,
+            };
+            fine &= index.is_none_or(|index| !self.interior.own.contains(index.as_slice()));
+        });
+        fine
     }
 }
 

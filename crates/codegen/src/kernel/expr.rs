@@ -53,6 +53,11 @@ pub(crate) enum Expr {
         variable: Name,
         base: IndexExpr,
     },
+    /// A multiple of the number of the lane, as a number of this type for each lane.
+    Multiples {
+        ty: Ty,
+        coefficient: i64,
+    },
 }
 
 /// What becomes of an index that does not fit its type (law 4); other numbers wrap.
@@ -101,7 +106,7 @@ impl Expr {
     pub fn operands(&self) -> &[Expr] {
         match self {
             Expr::Literal(_) | Expr::Variable(_) | Expr::Scalar(..) | Expr::Extent(..) => &[],
-            Expr::Index(_) | Expr::Linear { .. } | Expr::Ramp { .. } => &[],
+            Expr::Index(_) | Expr::Linear { .. } | Expr::Ramp { .. } | Expr::Multiples { .. } => &[],
             Expr::Unary(.., a) | Expr::Cast { value: a, .. } | Expr::Nearest(a) | Expr::Splat(_, a) => {
                 std::slice::from_ref(&**a)
             }
@@ -115,7 +120,7 @@ impl Expr {
     pub fn operands_mut(&mut self) -> &mut [Expr] {
         match self {
             Expr::Literal(_) | Expr::Variable(_) | Expr::Scalar(..) | Expr::Extent(..) => &mut [],
-            Expr::Index(_) | Expr::Linear { .. } | Expr::Ramp { .. } => &mut [],
+            Expr::Index(_) | Expr::Linear { .. } | Expr::Ramp { .. } | Expr::Multiples { .. } => &mut [],
             Expr::Unary(.., a) | Expr::Cast { value: a, .. } | Expr::Nearest(a) | Expr::Splat(_, a) => {
                 std::slice::from_mut(&mut **a)
             }

@@ -111,7 +111,8 @@ impl IndexExpr {
     pub fn is_monotone(&self, v: ValueId) -> bool {
         match self {
             IndexExpr::Wrapping(op, a, b) | IndexExpr::Checked(op, a, b) | IndexExpr::Marked(op, a, b) => {
-                let once = matches!(op, Arithmetic::Add | Arithmetic::Sub) || !a.mentions(v) || !b.mentions(v);
+                let once =
+                    matches!(op, Arithmetic::Add | Arithmetic::Sub) || !a.mentions(v) || !b.mentions(v);
                 once && a.is_monotone(v) && b.is_monotone(v)
             }
             IndexExpr::Tame(a) | IndexExpr::Negative(a) => a.is_monotone(v),

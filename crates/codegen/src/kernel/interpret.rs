@@ -10,7 +10,7 @@ use super::evaluate::{World, evaluate as number};
 use super::expr::{Expr, Overflow};
 use super::index_expr::IndexExpr;
 use super::name::{Name, Ty, Variable};
-use super::stmt::{Check, Element, Fault, Loop, LoopKind, Manner, Part, Place, Stmt, Stride, Wide};
+use super::stmt::{Check, Element, Fault, Loop, LoopKind, Manner, Part, Partly, Place, Stmt, Stride, Wide};
 
 /// What iterations find and leave.
 #[derive(Clone, Debug, PartialEq)]
@@ -167,7 +167,21 @@ impl<'a> Iteration<'a> {
         Ok(Flow::Next)
     }
 
+    /// The iterations that all lanes have, between those that some of them have.
+    fn partly_loop(&mut self, l: &Loop, partly: &Partly) -> Result<(), Ended> {
+        let LoopKind::Counted { variable, from, to } = &l.kind else { return Ok(()) };
+        let [from, to, first, end] = [from, to, &partly.from, &partly.to].map(|e| self.expr(e)[0] as i64);
+        for at in first..end {
+            self.names.insert(*variable, vec![at as Bits]);
+            self.block(if (from..to).contains(&at) { &l.body } else { &partly.body })?;
+        }
+        Ok(())
+    }
+
     fn inner_loop(&mut self, l: &Loop) -> Result<(), Ended> {
+        if let Some(partly) = &l.partly {
+            return self.partly_loop(l, partly);
+        }
         let (from, to) = match &l.kind {
             LoopKind::Counted { from, to, .. } => (self.expr(from)[0] as i64, self.expr(to)[0] as i64),
             _ => (0, i64::MAX),
@@ -372,6 +386,9 @@ impl<'a> Iteration<'a> {
                     evaluate::cast(Type::I64, one(*ty), at)
                 })
                 .collect(),
+            Expr::Multiples { ty, coefficient } => (0..lanes_of(*ty) as i64)
+                .map(|lane| evaluate::cast(Type::I64, one(*ty), coefficient.wrapping_mul(lane) as Bits))
+                .collect(),
             Expr::Unary(op, ty, overflow, _) => {
                 let ty = plain(*ty, *overflow);
                 each(&|o| evaluate::unary(*op, ty, o[0]))
@@ -401,6 +418,9 @@ impl<'a> Iteration<'a> {
         if let Variable::Bound(v) = name.variable {
             let wide = self.names[&Name::value(v)][0] as i64;
             return vec![wide.clamp(i32::MIN.into(), i32::MAX.into()) as Bits];
+        }
+        if name.variable == Variable::Tail {
+            return vec![self.tail as Bits];
         }
         self.names.get(&name).unwrap_or_else(|| panic!("{name} has no value")).clone()
     }

@@ -35,6 +35,8 @@ pub(crate) enum Variable {
     Loaded(usize),
     /// How many iterations of a loop around the parallel one are finished.
     Finished(LoopId),
+    /// How many lanes of a vector are iterations, where not all are.
+    Tail,
     /// How many terms of ordered sums an iteration notes in the table with this number.
     Terms(usize),
 }
@@ -83,6 +85,7 @@ impl fmt::Display for Name {
             Variable::Bound(v) => write!(f, "n{}", v.index())?,
             Variable::Loaded(n) => write!(f, "in{n}")?,
             Variable::Finished(l) => write!(f, "pass{}", l.index())?,
+            Variable::Tail => f.write_str("tail")?,
             Variable::Terms(table) => write!(f, "count{table}")?,
         }
         self.side.map_or(Ok(()), |side| write!(f, "_{side}"))

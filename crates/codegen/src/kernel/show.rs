@@ -67,6 +67,10 @@ fn inner_loop(program: &Program, l: &Loop, depth: usize, out: &mut String) {
     if let Some(until) = &l.until {
         let _ = writeln!(out, "{indent}  leave if {}", at(until));
     }
+    if let Some(partly) = &l.partly {
+        let _ = writeln!(out, "{indent}before and behind, in {}..{}", at(&partly.from), at(&partly.to));
+        block(program, &partly.body, depth + 1, out);
+    }
     if let Some(wide) = &l.wide {
         for (body, which) in [(&wide.whole, ""), (&wide.tail, ", a part of one")] {
             let _ = writeln!(out, "{indent}in vectors of {}{which}", wide.lanes);
@@ -88,6 +92,7 @@ fn statement(program: &Program, stmt: &Stmt) -> String {
         Stmt::Store { element: e, how, value, more, when, manner, .. } => {
             let manner = match manner {
                 Manner::Plain => "",
+                Manner::LaneByLane => "lane by lane ",
                 Manner::Atomic => "atomically ",
                 Manner::Leader => "by the leader ",
                 Manner::Noted(_) => "noted ",
@@ -220,6 +225,7 @@ pub(crate) fn expr(program: &Program, e: &Expr) -> String {
         Expr::All(_) => format!("({})", at.join(" && ")),
         Expr::Nearest(_) => format!("narrow({})", at[0]),
         Expr::Splat(..) => format!("all({})", at[0]),
+        Expr::Multiples { coefficient, .. } => format!("({coefficient} lane)"),
         Expr::Ramp { coefficient, variable, base, .. } => {
             sum(coefficient, &format!("({variable} + lane)"), base)
         }

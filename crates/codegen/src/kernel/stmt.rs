@@ -182,6 +182,8 @@ pub(crate) enum Check {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Manner {
     Plain,
+    /// Lanes that take no part leave the element alone: others may write it meanwhile.
+    LaneByLane,
     /// Others combine with the same element meanwhile.
     Atomic,
     /// By the first thread of the team that runs the iteration, between what all of them read before and after.
@@ -219,8 +221,20 @@ pub(crate) struct Loop {
     /// The locals to which it adds sums, in the order of law 8.
     pub sums: Vec<(Name, Ty)>,
     pub body: Body,
+    /// What lanes do in iterations that some of them alone have: the loop itself has those that all of them have then.
+    pub partly: Option<Partly>,
     /// Its iterations in vectors along the lanes of its sums; steps that change the body come before the one that makes them.
     pub wide: Option<Wide>,
+}
+
+/// Iterations before and behind those that all lanes have. One lane has all of them, and so this range is the range of all that any
+/// lane has.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Partly {
+    pub from: Expr,
+    pub to: Expr,
+    /// An iteration, of which the lanes that have it take part. Its names are those of the loop's own body.
+    pub body: Body,
 }
 
 /// Iterations of a loop with sums as vectors of so many lanes: a vector adds to as many of the 16 lanes of a leaf.
@@ -264,7 +278,9 @@ impl Stmt {
         match self {
             Stmt::If { then, otherwise, .. } => vec![then, otherwise],
             Stmt::Loop(Loop { kind: LoopKind::While { head, .. }, body, .. }) => vec![head, body],
-            Stmt::Loop(l) => vec![&l.body],
+            Stmt::Loop(l) => {
+                [&l.body].into_iter().chain(l.partly.as_ref().map(|partly| &partly.body)).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -274,7 +290,9 @@ impl Stmt {
         match self {
             Stmt::If { then, otherwise, .. } => vec![then, otherwise],
             Stmt::Loop(Loop { kind: LoopKind::While { head, .. }, body, .. }) => vec![head, body],
-            Stmt::Loop(l) => vec![&mut l.body],
+            Stmt::Loop(l) => {
+                [&mut l.body].into_iter().chain(l.partly.as_mut().map(|partly| &mut partly.body)).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -302,7 +320,8 @@ impl Stmt {
                     LoopKind::While { condition, .. } => vec![condition],
                     LoopKind::Forever => Vec::new(),
                 };
-                of_kind.into_iter().chain(&mut l.until).collect()
+                let partly = l.partly.as_mut().map(|partly| [&mut partly.from, &mut partly.to]);
+                of_kind.into_iter().chain(partly.into_iter().flatten()).chain(&mut l.until).collect()
             }
             Stmt::Strides(_) | Stmt::DeferFaults | Stmt::RaiseDeferred | Stmt::Poll | Stmt::Pop { .. } => {
                 Vec::new()

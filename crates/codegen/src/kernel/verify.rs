@@ -84,7 +84,11 @@ fn definitions(body: &Body, defined: &mut BTreeSet<Name>) -> Result<(), Error> {
             _ => {}
         }
     }
-    body.iter().flat_map(Stmt::blocks).try_for_each(|block| definitions(block, defined))
+    // What some lanes do has the names of what all do.
+    body.iter().try_for_each(|stmt| match stmt {
+        Stmt::Loop(Loop { partly: Some(_), body, .. }) => definitions(body, defined),
+        stmt => stmt.blocks().into_iter().try_for_each(|block| definitions(block, defined)),
+    })
 }
 
 struct Verifier<'p> {
@@ -196,6 +200,12 @@ impl Verifier<'_> {
         let before = self.scope.clone();
         l.body.iter().try_for_each(|stmt| self.statement(stmt))?;
         self.condition(l.until.as_ref(), INDEX)?;
+        if let Some(partly) = &l.partly {
+            self.scope = before.clone();
+            self.expect(&partly.from, INDEX)?;
+            self.expect(&partly.to, INDEX)?;
+            self.block(&partly.body)?;
+        }
         if let Some(wide) = &l.wide {
             self.scope = before;
             for (name, ty) in &l.sums {
@@ -261,6 +271,7 @@ impl Verifier<'_> {
                 self.expect(&Expr::Variable(*variable), INDEX)?;
                 *ty
             }
+            Expr::Multiples { ty, .. } => *ty,
             Expr::Unary(_, ty, ..) | Expr::Binary(_, ty, ..) | Expr::Fma(ty, _) => {
                 all(*ty)?;
                 *ty
@@ -317,7 +328,7 @@ impl Verifier<'_> {
             Variable::Local(local) => Some(Ty::One(self.program.locals[local.index()].ty)),
             Variable::Held(array) => Some(Ty::One(self.program.array(array).ty)),
             Variable::Bound(_) => Some(Ty::Narrow),
-            Variable::Finished(_) | Variable::Terms(_) => Some(INDEX),
+            Variable::Finished(_) | Variable::Terms(_) | Variable::Tail => Some(INDEX),
             Variable::Mask(_)
             | Variable::Exists(_)
             | Variable::Address(_)
@@ -467,6 +478,7 @@ mod tests {
                 until: None,
                 sums,
                 body,
+                partly: None,
                 wide: None,
             })
         };

@@ -1,6 +1,7 @@
 //! Loops inside the iterations of parallel loops.
 
-use crate::kernel::stmt::{Loop, LoopKind};
+use crate::kernel::name::Name;
+use crate::kernel::stmt::{Loop, LoopKind, Partly};
 use crate::kernel::tiles::tiles;
 use crate::print::emitter::{Emitter, line};
 use crate::print::statements::{Context, poll};
@@ -14,7 +15,9 @@ impl Emitter<'_> {
             LoopKind::Counted { variable: v, from, to } => {
                 let [from, to] = [from, to].map(|e| self.expr(e, cx.pace));
                 line!(self, "{{ const i64 end{number} = {to};");
-                if !l.sums.is_empty() {
+                if let Some(partly) = &l.partly {
+                    self.partly_loop(cx, l, partly, (*v, &from));
+                } else if !l.sums.is_empty() {
                     let look = if l.polls { looks.as_str() } else { "" };
                     self.summing_loop(cx, l, (*v, &from), look);
                     line!(self, "}}");
@@ -62,6 +65,34 @@ impl Emitter<'_> {
                 line!(self, "}}");
             }
         }
+    }
+
+    /// Prints a loop of which lanes have different iterations: runs that all of them have and runs that some have, whose bounds
+    /// are asked for again when one has ended.
+    fn partly_loop(&mut self, cx: Context, l: &Loop, partly: &Partly, (v, from): (Name, &str)) {
+        let (number, looks) = (l.number, poll(cx));
+        let [first, last] = [&partly.from, &partly.to].map(|e| self.expr(e, cx.pace));
+        line!(self, "const i64 begin{number} = {from}, last{number} = {last};");
+        line!(self, "for (i64 {v} = {first}; {v} < last{number};) {{");
+        line!(self, "const int all{number} = {v} >= begin{number} && {v} < end{number};");
+        line!(
+            self,
+            "const i64 stop{number} = all{number} ? end{number} : {v} < begin{number} ? eb_min(begin{number}, last{number}) : last{number};"
+        );
+        let until = if l.polls { format!("eb_until({v}, stop{number})") } else { format!("stop{number}") };
+        line!(self, "const i64 pause{number} = {until};");
+        let some = Loop { body: partly.body.clone(), partly: None, ..l.clone() };
+        for (case, l) in [("if", l), ("else", &some)] {
+            line!(self, "{case}{} {{", if case == "if" { format!(" (all{number})") } else { String::new() });
+            self.whole_tiles(cx, l, (v, &format!("pause{number}")), |text, cx| text.body(cx, &l.body));
+            line!(self, "for (; {v} < pause{number}; {v}++) {{");
+            self.body(cx, &l.body);
+            line!(self, "}} }}");
+        }
+        if l.polls {
+            line!(self, "if ({v} < last{number}) {{ {looks} }}");
+        }
+        line!(self, "}} }}");
     }
 
     fn leave(&mut self, cx: Context, l: &Loop) {

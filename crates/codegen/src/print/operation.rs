@@ -98,6 +98,11 @@ impl Emitter<'_> {
             },
             Expr::Splat(ty @ Ty::Mask(..), _) => format!("eb_splat_{}({a})", c_ty(*ty)),
             Expr::Splat(ty, _) => format!("op_float_{}({a})", c_ty(*ty)),
+            Expr::Multiples { ty, coefficient } => {
+                let each: Vec<String> =
+                    (0..shape(*ty).1 as i64).map(|lane| (coefficient * lane).to_string()).collect();
+                format!("({}){{{}}}", c_ty(*ty), each.join(", "))
+            }
             Expr::Ramp { ty, coefficient, variable, base } => {
                 let (element, lanes) = shape(*ty);
                 let each = |lane| {

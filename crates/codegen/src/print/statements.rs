@@ -255,6 +255,11 @@ impl Emitter<'_> {
                 value = self.combine(*how, *ty, &load, &value);
                 value = more.iter().fold(value, |sum, term| self.combine(*how, *ty, &sum, term));
             }
+            if let Some(mask) = when
+                && *manner == Manner::LaneByLane
+            {
+                return self.store_lane_by_lane(cx, (element, stride, *part), *ty, (mask, &value));
+            }
             if let Some(mask) = when {
                 let mask = self.expr(mask, cx.pace);
                 value = format!("op_select_{}({mask}, {value}, {load})", c_ty(*ty));
@@ -320,6 +325,29 @@ impl Emitter<'_> {
         }
     }
 
+    /// Stores what those lanes have that a mask names; the elements of others are left alone.
+    fn store_lane_by_lane(
+        &mut self,
+        cx: Context,
+        (element, stride, part): (&Element, &Stride, Part),
+        ty: Ty,
+        (mask, value): (&Expr, &str),
+    ) {
+        let vector = c_ty(ty);
+        let (at, stride, count) = self.place_of_lanes(cx, ty, element, stride, part);
+        let here = self.here(mask, ty, cx.pace);
+        line!(self, "{{ const {vector} here = {here}, put = {value};");
+        let stride = stride.map_or(String::new(), |stride| format!(" * ({stride})"));
+        line!(self, "for (int k = 0; k < {count}; k++) if (here[k] != 0) ({at})[k{stride}] = put[k]; }}");
+    }
+
+    /// A mask as numbers, of which those are not zero that it names: a mask may be a number of bits.
+    fn here(&mut self, mask: &Expr, ty: Ty, pace: Pace) -> String {
+        let Ty::Vector(one, _) = ty else { return String::new() };
+        let all = |x| Expr::Splat(ty, Box::new(Expr::Literal(Literal::of(one, x))));
+        self.expr(&Expr::select(ty, mask.clone(), all(1.0), all(0.0)), pace)
+    }
+
     /// Combines what the lanes have with the one element that they share, or notes it, lane after lane: the order of iterations.
     fn combine_lanes(&mut self, cx: Context, stmt: &Stmt, part: Part) {
         let Stmt::Store { element, ty, how: Some(how), value, more, when, manner } = stmt else { return };
@@ -330,10 +358,7 @@ impl Emitter<'_> {
         let count = if part == Part::Tail { "tail".to_string() } else { lanes.to_string() };
         let mut each = format!("for (int k = 0; k < {count}; k++)");
         if let Some(mask) = when {
-            // A mask may be a number of bits.
-            let all = |x| Expr::Splat(*ty, Box::new(Expr::Literal(Literal::of(one, x))));
-            let here = Expr::select(*ty, mask.clone(), all(1.0), all(0.0));
-            let here = self.expr(&here, cx.pace);
+            let here = self.here(mask, *ty, cx.pace);
             line!(self, "const {vector} here = {here};");
             each += " if (here[k] != 0)";
         }
@@ -363,7 +388,30 @@ impl Emitter<'_> {
         stride: &Stride,
         part: Part,
     ) -> (String, String) {
-        let (vector, array) = (c_ty(ty), element.array);
+        let (vector, (at, stride, count)) = (c_ty(ty), self.place_of_lanes(cx, ty, element, stride, part));
+        match (stride, part) {
+            (None, Part::Whole) => (format!("eb_load_{vector}({at})"), format!("eb_store_{vector}({at}, ")),
+            (None, Part::Tail) => {
+                (format!("eb_load_part_{vector}({at}, tail)"), format!("eb_store_part_{vector}({at}, tail, "))
+            }
+            (Some(stride), _) => {
+                let place = format!("({at}, {stride}, {count}");
+                (format!("eb_gather_{vector}{place})"), format!("eb_put_{vector}{place}, "))
+            }
+        }
+    }
+
+    /// Where the elements of lanes are: the first one, how far they are apart where they are not side by side, and how many there
+    /// are.
+    fn place_of_lanes(
+        &mut self,
+        cx: Context,
+        ty: Ty,
+        element: &Element,
+        stride: &Stride,
+        part: Part,
+    ) -> (String, Option<String>, String) {
+        let array = element.array;
         if let Ty::Vector(ty, lanes) = ty
             && !(ty.is_float() && lanes * ty.size() == self.target.vector_bytes)
         {
@@ -376,18 +424,8 @@ impl Emitter<'_> {
             Stride::Apart(stride) => Some(stride.to_string()),
             Stride::Rows(rows) | Stride::Tile { rows, .. } => Some(rows_apart(array, rows)),
         };
-        match (stride, part) {
-            (None, Part::Whole) => (format!("eb_load_{vector}({at})"), format!("eb_store_{vector}({at}, ")),
-            (None, Part::Tail) => {
-                (format!("eb_load_part_{vector}({at}, tail)"), format!("eb_store_part_{vector}({at}, tail, "))
-            }
-            (Some(stride), part) => {
-                let lanes = if let Ty::Vector(_, lanes) = ty { lanes } else { 1 };
-                let count = if part == Part::Tail { "tail".to_string() } else { lanes.to_string() };
-                let place = format!("({at}, {stride}, {count}");
-                (format!("eb_gather_{vector}{place})"), format!("eb_put_{vector}{place}, "))
-            }
-        }
+        let lanes = if let Ty::Vector(_, lanes) = ty { lanes } else { 1 };
+        (at, stride, if part == Part::Tail { "tail".to_string() } else { lanes.to_string() })
     }
 
     /// Adds a term to what a thread, or each lane of its vectors, has summed up.

@@ -26,7 +26,7 @@ use crate::kernel::interval::{Interval, Narrowing, Rows};
 use crate::kernel::name::{Fresh, Name, Ty};
 use crate::kernel::nest::{self, Nest};
 use crate::kernel::show::{is_wanted, show};
-use crate::kernel::stmt::{Body, Check, Part, visit_mut};
+use crate::kernel::stmt::{Body, Check, Part, Stmt, visit_mut};
 use crate::kernel::verify::verify;
 use crate::transform::address_reuse::{addresses, reuse_addresses};
 use crate::transform::checks::{faults_aside, faults_at_end, without_checks};
@@ -271,7 +271,7 @@ impl Forms<'_> {
             return None;
         }
         let along = Neighbours { program, interior, innermost: innermost(par) };
-        let form = |part, vector| Vectors { along: &along, element, lanes, part, vector };
+        let form = |part, vector| Vectors { along: &along, element, lanes, part, vector, at_once: lanes };
         let sums = !reductions(facts, par).is_empty();
         let count = if sums { LANES / lanes } else { 1 };
         let whole: Option<Vec<Body>> =
@@ -281,14 +281,22 @@ impl Forms<'_> {
             (false, [whole]) => {
                 let by_lanes = in_lane_order((program, facts), par, interior);
                 let sides = side_by_side((program, facts), par, interior, element, &by_lanes);
-                let jammed = sides.filter(|_| !self.leaves_out(Step::Jam)).map(|sides| {
-                    let varying = &interior.varying;
-                    let own = PerSide { values: varying.values.clone(), locals: varying.locals.clone() };
-                    self.comes_to(Step::Jam);
-                    let body = jam(whole.clone(), &own, sides);
-                    self.after(Step::Jam, &body);
-                    (sides, body)
-                });
+                let jammed = match sides.filter(|_| !self.leaves_out(Step::Jam)) {
+                    None => None,
+                    Some(sides) => {
+                        let at_once = Vectors { at_once: sides * lanes, ..form(Part::Whole, 0) };
+                        let one = match is_partly(whole) {
+                            true => self.in_vector(body, at_once)?,
+                            false => whole.clone(),
+                        };
+                        let varying = &interior.varying;
+                        let own = PerSide { values: varying.values.clone(), locals: varying.locals.clone() };
+                        self.comes_to(Step::Jam);
+                        let body = jam(one, &own, sides);
+                        self.after(Step::Jam, &body);
+                        Some((sides, body))
+                    }
+                };
                 (jammed, Some(self.in_vector(body, form(Part::Tail, 0))?))
             }
             _ => (None, None),
@@ -390,6 +398,12 @@ impl Forms<'_> {
         self.after(Step::SinkStores, &body);
         body
     }
+}
+
+/// Has a body loops of which lanes have different iterations? The depth of recursion is that of nesting in the source.
+fn is_partly(body: &Body) -> bool {
+    let own = |stmt: &Stmt| matches!(stmt, Stmt::Loop(l) if l.partly.is_some());
+    body.iter().any(|stmt| own(stmt) || stmt.blocks().into_iter().any(is_partly))
 }
 
 /// The name of the innermost variable of a parallel loop.

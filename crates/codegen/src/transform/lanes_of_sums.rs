@@ -49,7 +49,7 @@ fn wide(l: &Loop, vector_bytes: usize, fresh: &mut Fresh) -> Option<Wide> {
         return None;
     }
     let mut form = |part| {
-        let vectors = Vectors { along: &passes, element, lanes, part, vector: 0 };
+        let vectors = Vectors { along: &passes, element, lanes, part, vector: 0, at_once: lanes };
         let mut out = Body::new();
         for stmt in &l.body {
             match stmt {

@@ -258,6 +258,7 @@ impl Lowering<'_> {
             until,
             sums,
             body,
+            partly: None,
             wide: None,
         }));
     }

@@ -27,7 +27,11 @@ pub(crate) fn row_tiles(mut body: Body, affines: &Affines, ty: Ty, fresh: &mut F
                 l.kind
             && l.until.is_none()
         {
-            RowTiles { affines, ty, variable, inside: defined(&mut l.body) }.mark(l, fresh);
+            let tiles = RowTiles { affines, ty, variable, inside: defined(&mut l.body) };
+            tiles.mark(&mut l.body, fresh);
+            if let Some(partly) = &mut l.partly {
+                tiles.mark(&mut partly.body, fresh);
+            }
         }
     }
     body
@@ -43,10 +47,10 @@ struct RowTiles<'a> {
 }
 
 impl RowTiles<'_> {
-    fn mark(&self, l: &mut Loop, fresh: &mut Fresh) {
-        let touched = touched(&mut l.body);
-        let tiles: Vec<Option<Way>> = l.body.iter().map(|stmt| self.way(l, stmt, &touched)).collect();
-        for (stmt, way) in l.body.iter_mut().zip(tiles) {
+    fn mark(&self, body: &mut Body, fresh: &mut Fresh) {
+        let touched = touched(body);
+        let tiles: Vec<Option<Way>> = body.iter().map(|stmt| self.way(body, stmt, &touched)).collect();
+        for (stmt, way) in body.iter_mut().zip(tiles) {
             if let Some(way) = way
                 && let Some(element) = stmt.element_mut()
                 && let Place::Lanes { stride, .. } = &mut element.place
@@ -58,7 +62,7 @@ impl RowTiles<'_> {
     }
 
     /// The way that a loop goes through the elements of a statement, where they can be tiles.
-    fn way(&self, l: &Loop, stmt: &Stmt, touched: &[Touched]) -> Option<Way> {
+    fn way(&self, body: &Body, stmt: &Stmt, touched: &[Touched]) -> Option<Way> {
         let (element, ty, writes) = match stmt {
             Stmt::Load { element, ty, when: None, .. } => (element, *ty, false),
             Stmt::Store { element, ty, when: None, manner: Manner::Plain, .. } => (element, *ty, true),
@@ -74,7 +78,7 @@ impl RowTiles<'_> {
             touched.iter().filter(|t| t.array == element.array && (t.side == own || t.side.is_none()));
         let alone = if writes { others.count() == 1 } else { others.filter(|t| t.writes).count() == 0 };
         let way = alone.then(|| self.goes(element.source)).flatten()?;
-        index_statements(&l.body, element).map(|_| way)
+        index_statements(body, element).map(|_| way)
     }
 
     /// The way in which an index goes with the loop: along the last dimension, by one.

@@ -7,7 +7,7 @@ use ebbtide_ir::{LocalId, ValueId};
 
 use crate::kernel::expr::Expr;
 use crate::kernel::name::{Name, Variable};
-use crate::kernel::stmt::{Body, Loop, LoopKind, Place, Stmt, visit_exprs_mut, visit_mut};
+use crate::kernel::stmt::{Body, Loop, LoopKind, Place, Stmt, visit_mut};
 
 /// What differs between iterations side by side.
 #[derive(Clone, Debug, Default)]
@@ -21,8 +21,8 @@ impl PerSide {
         match name.variable {
             Variable::Value(v) => self.values.contains(&v),
             Variable::Local(local) => self.locals.contains(&local),
-            // What differs between lanes alone is loaded under such a name.
-            Variable::Loaded(_) => true,
+            // What differs between lanes alone is loaded under such a name, and so do the lanes that have an iteration of a loop.
+            Variable::Loaded(_) | Variable::Mask(_) => true,
             _ => false,
         }
     }
@@ -45,13 +45,18 @@ pub(crate) fn of_side(mut body: Body, own: &PerSide, side: usize) -> Body {
     body
 }
 
-fn rename(body: &mut [Stmt], own: &PerSide, side: usize) {
-    let change = |name: &mut Name| *name = own.name(*name, side);
-    visit_exprs_mut(body, &mut |e| match e {
-        Expr::Variable(name) => change(name),
-        Expr::Linear { variable, .. } | Expr::Ramp { variable, .. } => change(variable),
+/// The names in an expression are those of a side.
+fn rename_in(e: &mut Expr, own: &PerSide, side: usize) {
+    e.visit_mut(&mut |e| match e {
+        Expr::Variable(name) => *name = own.name(*name, side),
+        Expr::Linear { variable, .. } | Expr::Ramp { variable, .. } => *variable = own.name(*variable, side),
         _ => {}
     });
+}
+
+fn rename(body: &mut [Stmt], own: &PerSide, side: usize) {
+    let change = |name: &mut Name| *name = own.name(*name, side);
+    visit_mut(body, &mut |stmt| stmt.exprs_mut().into_iter().for_each(|e| rename_in(e, own, side)));
     visit_mut(body, &mut |stmt| {
         match stmt {
             Stmt::Let { name, .. } | Stmt::Declare { name, .. } | Stmt::Assign { name, .. } => change(name),
@@ -97,6 +102,13 @@ pub(crate) fn jam(body: Body, own: &PerSide, sides: usize) -> Body {
                 (0..copies).map(|side| (own.name(*name, side), *ty)).collect::<Vec<_>>()
             };
             l.sums = l.sums.iter().flat_map(each).collect();
+        }
+        if let Stmt::Loop(Loop { kind: LoopKind::Counted { from, to, .. }, partly, .. }) = &mut stmt {
+            // Bounds are those of lanes counted from the first.
+            let partly = partly.as_mut().map(|partly| [&mut partly.from, &mut partly.to]);
+            for e in [from, to].into_iter().chain(partly.into_iter().flatten()) {
+                rename_in(e, own, 0);
+            }
         }
         if let Stmt::Fault { .. } = stmt {
             // It is one for all of them: the first tells where.

@@ -157,6 +157,7 @@ impl<'p> Loop<'p> {
         let held = BTreeSet::new();
         let mut form = Form { body, sides: Vec::new(), own, interior: false, decided: false, lanes: 1, held };
         let (mut near, mut fresh) = (None, Fresh::default());
+        let jams = steps.contains(&"jam");
         for step in steps {
             let body = std::mem::take(&mut form.body);
             form.body = match *step {
@@ -235,6 +236,7 @@ impl<'p> Loop<'p> {
                         lanes: LANES_OF_TESTS,
                         part: Part::Whole,
                         vector: 0,
+                        at_once: if jams { SIDES } else { 1 } * LANES_OF_TESTS,
                     };
                     vectorise(&body, vectors, &mut fresh).expect("the loop has a vector form")
                 }

@@ -2,6 +2,8 @@
 //!
 //! Legal where `analysis::vectors` has nothing against it; `None` where an operation has no vector form after all.
 
+mod partly;
+
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{Binary, Compare, Function, Literal, Program, Type, Unary, ValueId};
@@ -40,6 +42,8 @@ pub(crate) struct Vectors<'a> {
     pub part: Part,
     /// Which of the vectors that make up the 16 lanes of a leaf this is.
     pub vector: usize,
+    /// How many iterations run at once, in this vector and those that are to stand beside it.
+    pub at_once: usize,
 }
 
 /// The body in vectors.
@@ -173,6 +177,9 @@ impl Vectors<'_> {
                     if self.varies(*name) {
                         *ty = self.widened(*ty);
                     }
+                }
+                if self.differs(&l) {
+                    mask.is_none().then(|| self.partly(&mut l, &body, fresh))??;
                 }
                 out.push(Stmt::Loop(l));
             }

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use ebbtide_conformance::Input;
-use ebbtide_ir::{Program, parse};
+use ebbtide_ir::{Literal, Program, parse};
 
 use crate::devices;
 
@@ -75,6 +75,45 @@ pub fn loops_over_triangles_are_the_same_everywhere() {
             let shapes = shapes.into_iter().chain(vec![vec![n, n]; written]);
             let inputs: Vec<Input> = shapes.zip(1..).map(|(shape, seed)| Input::Array(shape, seed)).collect();
             devices::check(&program, &inputs).unwrap_or_else(|e| panic!("{ty} {n}: {e}"));
+        }
+    }
+}
+
+/// Bodies with faults, where `x` is shorter than the loop, which is `n` long.
+const FAULTS: &[&str] = &[
+    "for j in i..n { s = s + x[j]; }",
+    "for j in 0..i { s = s + x[j]; }",
+    "for j in i - 3..n { s = s + x[j.min(5)]; }",
+    "for j in i..n { s = s + x[j - i + 2]; }",
+    "for j in i..i + 9 { s = s + x[n - 1 - j]; }",
+    "for j in 4611686018427387904 * i..n { s = s + x[j.min(5)]; }",
+    "for j in 0..i { s = s + x[(j + i) / (j - 6)]; }",
+    "for j in i..i + 5 { let q = j - i - 2; s = s + x[q * q - 1]; }",
+    "for j in 0..5 { let q = j - 2; s = s + x[q * q - 1]; }",
+];
+
+/// One of the loops, by number.
+fn faulty() -> Program {
+    let each = FAULTS.iter().enumerate().map(|(k, body)| {
+        format!("if which == {k} {{ for i in par(0..n) {{ let mut s = y[i]; {body} y[i] = s; }} }}\n")
+    });
+    let text = format!(
+        "program faulty(x: &Array1<f64>, y: &mut Array1<f64>, which: usize) {{ let n = y.len();\n{} }}",
+        each.collect::<String>()
+    );
+    parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+#[test]
+fn a_fault_in_a_triangle_is_that_of_the_first_iteration() {
+    let program = faulty();
+    for (which, body) in FAULTS.iter().enumerate() {
+        for [n, m] in [[40, 33], [100, 70], [150, 141]] {
+            let which = Input::Scalar(Literal::index(which as i64));
+            let inputs = [Input::Array(vec![m], 1), Input::Array(vec![n], 2), which];
+            let fault = devices::check(&program, &inputs);
+            assert!(fault.is_err(), "{body} on {n} and {m}");
+            assert_eq!(devices::results(&program, &devices::cpu(1), &inputs), fault, "{body} on {n} and {m}");
         }
     }
 }

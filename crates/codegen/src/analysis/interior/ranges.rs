@@ -3,7 +3,7 @@
 //! A range may begin and end at sums of the innermost parallel variable `j`. At its first or last value a sum of the loop's variable
 //! is then a sum of `j` with another coefficient, whose base is known before the innermost loop.
 
-use ebbtide_ir::{Literal, ValueId};
+use ebbtide_ir::{Literal, Loop, LoopKind, Program, ValueId};
 
 use super::linear::Linear;
 use super::{Interior, LARGE, Search};
@@ -96,5 +96,27 @@ impl Search<'_> {
         let ends =
             loops.iter().filter(|(v, from, to)| used(*v) && fixed(*from) && fixed(*to) && !zero(*from));
         ends.map(|(_, from, to)| [*from, *to].map(|v| IndexExpr::value(self.program, v))).collect()
+    }
+}
+
+impl Interior {
+    /// Do lanes go through a loop together, although they have different iterations of it? Bounds are sums then, and the first or
+    /// the last of neighbouring lanes has all iterations that others have.
+    pub fn goes_together(&self, program: &Program, l: &Loop) -> bool {
+        let LoopKind::For { var, from, to } = l.kind else { return false };
+        let way = |v: ValueId| self.linear_here(program, v).map(|sum| sum.coefficient.signum());
+        let one_has_all =
+            matches!((way(from), way(to)), (Some(0 | 1), Some(0 | -1)) | (Some(0 | -1), Some(0 | 1)));
+        l.until.is_none() && l.sums.is_empty() && self.varying.uniform(var) && one_has_all
+    }
+
+    /// Notes an access that depends on a loop with a range for each iteration and on the iteration itself, in one dimension: it is
+    /// proved where an iteration has it, and not for the iterations of others.
+    pub(super) fn note_own(&mut self, ends: &[[End; 2]], loops: &[Around], index: &[ValueId], sum: &Linear) {
+        let differs = |ends: &[End; 2]| ends.iter().any(|end| end.coefficient != 0);
+        let used = |(variable, ..): &Around| sum.base.mentions(*variable);
+        if sum.coefficient != 0 && loops.iter().zip(ends).any(|(l, ends)| differs(ends) && used(l)) {
+            self.own.insert(index.to_vec());
+        }
     }
 }
