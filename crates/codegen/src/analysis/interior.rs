@@ -36,6 +36,9 @@ pub(crate) struct Interior {
     /// The variables of loops that begin elsewhere in each iteration, by sums: an iteration of such a loop is one for all
     /// iterations of the parallel loop that have it.
     shared: BTreeSet<ValueId>,
+    /// The variables of loops that are as long in each iteration, but begin elsewhere: what they count is their variable without the
+    /// multiple of the innermost one in it.
+    shifted: BTreeSet<ValueId>,
     /// Uniform index values that are computed before the innermost loop.
     pub early: BTreeSet<ValueId>,
     /// What is computed before the innermost loop, in order.
@@ -95,6 +98,7 @@ fn with_shared(
     let mut interior = Interior {
         varying: Varying::of(program, par, &shared),
         shared,
+        shifted: BTreeSet::new(),
         // The outer variables stand still while the innermost one runs.
         early: outer.clone(),
         before: Vec::new(),
@@ -344,7 +348,10 @@ impl Interior {
     /// A value as a sum, in terms of names that are known before the innermost loop (and of the variables of
     /// `loops`, which the caller replaces by their bounds).
     fn linear(&self, program: &Program, v: ValueId, loops: &[Around]) -> Option<Linear> {
-        self.sum(program, v, &|v| self.early.contains(&v) || loops.iter().any(|l| l.0 == v))
+        let around = |v: ValueId| loops.iter().any(|l| l.0 == v);
+        let sum = self.sum(program, v, &|v| self.early.contains(&v) || around(v))?;
+        let known = |v: &ValueId| around(*v) || !sum.base.mentions(*v);
+        self.shifted.iter().all(known).then_some(sum)
     }
 
     /// A value as a sum, in terms of any uniform name, where its interior is proved to have it as a number.

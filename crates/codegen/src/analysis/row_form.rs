@@ -99,9 +99,11 @@ fn vector_form(
     vector_bytes: usize,
 ) -> Result<VectorForm, NoVectors> {
     let sums = reductions(facts, par);
-    let element = vector_element(program, &interior.varying, par, &|l| interior.goes_together(program, l))
-        .filter(|e| sums.iter().all(|(_, s)| program.array(s.array).ty == *e))
-        .ok_or(NoVectors::Types)?;
+    let element = vector_element(program, &interior.varying, par, &|l| {
+        !interior.loop_differs(l) || interior.goes_together(program, l)
+    })
+    .filter(|e| sums.iter().all(|(_, s)| program.array(s.array).ty == *e))
+    .ok_or(NoVectors::Types)?;
     let by_lanes = in_lane_order((program, facts), par, interior);
     if !keeps_order(&sharing(facts, par), par, &by_lanes) {
         return Err(NoVectors::Order);

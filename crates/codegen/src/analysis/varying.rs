@@ -109,8 +109,8 @@ pub(crate) fn vector_element(
             loops &= program.array(s.array).ty != Type::Bool;
         }
         Stmt::Loop(l) => {
-            let alike = !varying.loop_diverges(l) || together(l);
-            loops &= alike && matches!(l.kind, LoopKind::For { .. });
+            let together = !varying.loop_diverges(l) || together(l);
+            loops &= together && matches!(l.kind, LoopKind::For { .. });
         }
         _ => {}
     });

@@ -98,7 +98,7 @@ impl<'a> VectorCosts<'a> {
             let vector = self.vector;
             stmt.blocks().for_each(|block| self.block(block, runs, by_lanes));
             if let Stmt::Loop(l) = stmt
-                && self.interior.varying.loop_diverges(l)
+                && self.interior.loop_differs(l)
             {
                 // Vectors have iterations that some lanes alone have.
                 self.vector += (self.vector - vector) / 2;

@@ -279,7 +279,7 @@ impl Legality<'_> {
     }
 
     fn inner_loop(&self, l: &Loop, lanes: Lanes) -> Result<(), Refusal> {
-        let differs = self.interior.varying.loop_diverges(l);
+        let differs = self.interior.loop_differs(l);
         if differs && (lanes == Lanes::Some || !self.touches_for_all(&l.body)) {
             return Err(Refusal::Range);
         }

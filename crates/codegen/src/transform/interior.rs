@@ -21,10 +21,12 @@ pub(crate) fn in_interior(body: Body, program: &Program, interior: &Interior, in
     let mut body = form.values(take_arms(body, &|v| interior.decided.get(&v).copied()));
     visit_mut(&mut body, &mut |stmt| form.sums(stmt));
     visit_exprs_mut(&mut body, &mut |e| {
-        if let Expr::Variable(Name { variable: Variable::Value(v), .. }) = e
-            && let Some(decided) = interior.decided.get(v)
-        {
-            *e = Expr::truth(*decided);
+        if let Expr::Variable(Name { variable: Variable::Value(v), .. }) = *e {
+            if let Some(decided) = interior.decided.get(&v) {
+                *e = Expr::truth(*decided);
+            } else if interior.is_shifted(v) {
+                form.sum(e, v);
+            }
         }
     });
     body
@@ -101,9 +103,16 @@ impl InInterior<'_> {
         }
         match stmt {
             Stmt::Fault { operand: e, kind: Fault::Overflow, .. } => self.bound(e),
-            Stmt::Loop(Loop { kind: LoopKind::Counted { from, to, .. }, .. }) => {
-                self.bound(from);
-                self.bound(to);
+            Stmt::Loop(Loop { kind: LoopKind::Counted { variable, from, to }, .. }) => {
+                let shifted = matches!(variable.variable, Variable::Value(v) if self.interior.is_shifted(v));
+                for bound in [from, to] {
+                    self.bound(bound);
+                    if let Expr::Linear { base, .. } = bound
+                        && shifted
+                    {
+                        *bound = Expr::Index(base.clone());
+                    }
+                }
             }
             _ => {}
         }

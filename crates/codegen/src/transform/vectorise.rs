@@ -195,6 +195,14 @@ impl Vectors<'_> {
     /// Loads the elements of all lanes.
     fn load(&self, name: Name, ty: Type, element: &Element, fresh: &mut Fresh, out: &mut Body) -> Option<()> {
         let stride = self.along.stride(element)?;
+        if stride == Stride::Same && ty == self.element {
+            // One for all of them.
+            let loaded = Variable::Loaded(fresh.next()).into();
+            out.push(Stmt::Load { name: loaded, ty: Ty::One(ty), element: element.clone(), when: None });
+            let value = Expr::Splat(Ty::Vector(ty, self.lanes), Box::new(Expr::Variable(loaded)));
+            out.push(Stmt::Let { name, ty: Ty::Vector(ty, self.lanes), value });
+            return Some(());
+        }
         let (element, wide) = (self.lanes_of(element, stride), Ty::Vector(ty, self.lanes));
         if ty != Type::Bool {
             out.push(Stmt::Load { name, ty: wide, element, when: None });
@@ -280,6 +288,12 @@ impl Vectors<'_> {
                 (Expr::Variable(Name { variable: Variable::Value(v), .. }), Ty::One(Type::Index)) => {
                     self.along.ramp(*v, wide(*to))?
                 }
+                (Expr::Linear { coefficient, variable, base }, Ty::One(Type::Index)) => Expr::Ramp {
+                    ty: wide(*to),
+                    coefficient: *coefficient,
+                    variable: *variable,
+                    base: base.clone(),
+                },
                 (value, from) => self.own(value, *from),
             },
             Expr::Math(Function::Powi, ..) => return None,

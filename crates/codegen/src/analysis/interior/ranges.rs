@@ -6,7 +6,7 @@
 use ebbtide_ir::{Literal, Loop, LoopKind, Program, ValueId};
 
 use super::linear::Linear;
-use super::{Interior, LARGE, Search};
+use super::{Decide, Interior, LARGE, Search};
 use crate::kernel::index_expr::IndexExpr;
 use crate::kernel::interval::{Corner, Ranges, Rows, Scope};
 
@@ -28,14 +28,20 @@ pub(super) struct At {
 
 impl Search<'_> {
     /// Lanes go through a loop together where its bounds are sums that are numbers: which of them have an iteration is known
-    /// then.
+    /// then. Where both bounds have the same multiple of `j` in them, all lanes have as many, each from its own first one on; a
+    /// wide machine has no lanes.
     pub(super) fn share(&self, interior: &mut Interior, (var, from, to): Around) {
         let sum = |v: ValueId| {
             interior.linear(self.program, v, &[]).filter(|_| interior.linear_here(self.program, v).is_some())
         };
-        if let (Some(from), Some(_)) = (sum(from), sum(to))
-            && from.coefficient != 0
-        {
+        let (Some(from), Some(to)) = (sum(from), sum(to)) else { return };
+        if from.coefficient == 0 {
+            return;
+        }
+        if self.decide == Decide::Columns && from.coefficient == to.coefficient {
+            interior.shifted.insert(var);
+            interior.wraps.insert(var, Linear::new(from.coefficient, IndexExpr::Value(var)));
+        } else {
             interior.shared.insert(var);
         }
     }
@@ -43,15 +49,16 @@ impl Search<'_> {
     /// The ends of the ranges of loops, where they are sums of `j`.
     pub(super) fn ends(&self, interior: &mut Interior, loops: &[Around]) -> Option<Vec<[End; 2]>> {
         let mut ends = Vec::with_capacity(loops.len());
-        for (_, from, to) in loops {
+        for (variable, from, to) in loops {
             let (from, to) =
                 (interior.linear(self.program, *from, &[])?, interior.linear(self.program, *to, &[])?);
             // A variable that runs up to an outer one, times an outer one, is not a sum.
             if interior.mentions_outer(&from.base) || interior.mentions_outer(&to.base) {
                 interior.rows = Rows::Each;
             }
-            let first = End { corner: Corner::First(from.tame()), coefficient: from.coefficient };
-            ends.push([first, End { corner: Corner::Last(to.tame()), coefficient: to.coefficient }]);
+            let own = |coefficient| if interior.shifted.contains(variable) { 0 } else { coefficient };
+            let first = End { corner: Corner::First(from.tame()), coefficient: own(from.coefficient) };
+            ends.push([first, End { corner: Corner::Last(to.tame()), coefficient: own(to.coefficient) }]);
         }
         Some(ends)
     }
@@ -100,6 +107,18 @@ impl Search<'_> {
 }
 
 impl Interior {
+    /// Is this the variable of a loop that is as long in each iteration, but begins elsewhere?
+    pub fn is_shifted(&self, v: ValueId) -> bool {
+        self.shifted.contains(&v)
+    }
+
+    /// Do lanes have different iterations of a loop, or leave it after different ones?
+    pub fn loop_differs(&self, l: &Loop) -> bool {
+        let shifted = matches!(l.kind, LoopKind::For { var, .. } if self.is_shifted(var));
+        let left = l.until.is_some_and(|until| !self.varying.uniform(until));
+        self.varying.loop_diverges(l) && (!shifted || left)
+    }
+
     /// Do lanes go through a loop together, although they have different iterations of it? Bounds are sums then, and the first or
     /// the last of neighbouring lanes has all iterations that others have.
     pub fn goes_together(&self, program: &Program, l: &Loop) -> bool {
