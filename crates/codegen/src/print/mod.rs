@@ -19,6 +19,7 @@ pub(crate) mod interchanged;
 pub(crate) mod interior;
 pub(crate) mod interior_on_entry;
 pub(crate) mod kept_terms;
+pub(crate) mod lanes;
 pub(crate) mod library;
 pub(crate) mod loop_functions;
 pub(crate) mod loops_apart;

@@ -5,7 +5,7 @@ use ebbtide_ir::{Combine, Literal, evaluate};
 use crate::kernel::expr::Expr;
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
-use crate::kernel::stmt::{Check, Element, Fault, Manner, Part, Place, Stmt, Stride, Way};
+use crate::kernel::stmt::{Check, Element, Fault, Manner, Place, Stmt, Stride, Way};
 use crate::print::c_types::{c_literal, c_type, word};
 use crate::print::emitter::{Emitter, Pace, line};
 use crate::print::operation::c_ty;
@@ -323,109 +323,6 @@ impl Emitter<'_> {
                 }
             }
         }
-    }
-
-    /// Stores what those lanes have that a mask names; the elements of others are left alone.
-    fn store_lane_by_lane(
-        &mut self,
-        cx: Context,
-        (element, stride, part): (&Element, &Stride, Part),
-        ty: Ty,
-        (mask, value): (&Expr, &str),
-    ) {
-        let vector = c_ty(ty);
-        let (at, stride, count) = self.place_of_lanes(cx, ty, element, stride, part);
-        let here = self.here(mask, ty, cx.pace);
-        line!(self, "{{ const {vector} here = {here}, put = {value};");
-        let stride = stride.map_or(String::new(), |stride| format!(" * ({stride})"));
-        line!(self, "for (int k = 0; k < {count}; k++) if (here[k] != 0) ({at})[k{stride}] = put[k]; }}");
-    }
-
-    /// A mask as numbers, of which those are not zero that it names: a mask may be a number of bits.
-    fn here(&mut self, mask: &Expr, ty: Ty, pace: Pace) -> String {
-        let Ty::Vector(one, _) = ty else { return String::new() };
-        let all = |x| Expr::Splat(ty, Box::new(Expr::Literal(Literal::of(one, x))));
-        self.expr(&Expr::select(ty, mask.clone(), all(1.0), all(0.0)), pace)
-    }
-
-    /// Combines what the lanes have with the one element that they share, or notes it, lane after lane: the order of iterations.
-    fn combine_lanes(&mut self, cx: Context, stmt: &Stmt, part: Part) {
-        let Stmt::Store { element, ty, how: Some(how), value, more, when, manner } = stmt else { return };
-        let Ty::Vector(one, lanes) = *ty else { return };
-        let (t, vector, array) = (c_type(one), c_ty(*ty), element.array.index());
-        let offset = self.offset(cx, element);
-        line!(self, "{{ const i64 place = {offset};");
-        let count = if part == Part::Tail { "tail".to_string() } else { lanes.to_string() };
-        let mut each = format!("for (int k = 0; k < {count}; k++)");
-        if let Some(mask) = when {
-            let here = self.here(mask, *ty, cx.pace);
-            line!(self, "const {vector} here = {here};");
-            each += " if (here[k] != 0)";
-        }
-        let (mut sums, mut notes) = (String::new(), String::new());
-        for (k, value) in [value].into_iter().chain(more).enumerate() {
-            let value = self.expr(value, cx.pace);
-            line!(self, "const {vector} terms{k} = {value};");
-            let term = format!("terms{k}[k]");
-            sums += &format!(" sum = {};", self.combine(*how, Ty::One(one), "sum", &term));
-            if let Manner::Bucket(table) = manner {
-                let note = format!("eb_note_{t}(notes, bucket{table}, mask, shift{table}, place, {term})");
-                notes += &format!(" if ({note}) goto exit{};", cx.exit);
-            }
-        }
-        if !notes.is_empty() {
-            line!(self, "if (noted) {{ {each} {{{notes} }} }} else");
-        }
-        line!(self, "{{ {t} sum = a{array}[place]; {each} {{{sums} }} a{array}[place] = sum; }} }}");
-    }
-
-    /// How the elements of all lanes are loaded, and the beginning of how they are stored.
-    fn lanes_of(
-        &mut self,
-        cx: Context,
-        ty: Ty,
-        element: &Element,
-        stride: &Stride,
-        part: Part,
-    ) -> (String, String) {
-        let (vector, (at, stride, count)) = (c_ty(ty), self.place_of_lanes(cx, ty, element, stride, part));
-        match (stride, part) {
-            (None, Part::Whole) => (format!("eb_load_{vector}({at})"), format!("eb_store_{vector}({at}, ")),
-            (None, Part::Tail) => {
-                (format!("eb_load_part_{vector}({at}, tail)"), format!("eb_store_part_{vector}({at}, tail, "))
-            }
-            (Some(stride), _) => {
-                let place = format!("({at}, {stride}, {count}");
-                (format!("eb_gather_{vector}{place})"), format!("eb_put_{vector}{place}, "))
-            }
-        }
-    }
-
-    /// Where the elements of lanes are: the first one, how far they are apart where they are not side by side, and how many there
-    /// are.
-    fn place_of_lanes(
-        &mut self,
-        cx: Context,
-        ty: Ty,
-        element: &Element,
-        stride: &Stride,
-        part: Part,
-    ) -> (String, Option<String>, String) {
-        let array = element.array;
-        if let Ty::Vector(ty, lanes) = ty
-            && !(ty.is_float() && lanes * ty.size() == self.target.vector_bytes)
-        {
-            self.others.insert((c_type(ty), lanes));
-        }
-        let at = format!("a{} + {}", array.index(), self.offset(cx, element));
-        let stride = match stride {
-            Stride::Same => Some("0".to_string()),
-            Stride::Next => None,
-            Stride::Apart(stride) => Some(stride.to_string()),
-            Stride::Rows(rows) | Stride::Tile { rows, .. } => Some(rows_apart(array, rows)),
-        };
-        let lanes = if let Ty::Vector(_, lanes) = ty { lanes } else { 1 };
-        (at, stride, if part == Part::Tail { "tail".to_string() } else { lanes.to_string() })
     }
 
     /// Adds a term to what a thread, or each lane of its vectors, has summed up.
