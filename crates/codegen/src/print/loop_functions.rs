@@ -6,7 +6,7 @@
 //! is reversed, and where a program calls another one twice. Two loops that differ in names alone share one function: it has what
 //! they find around them as parameters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ebbtide_ir::{Block, Program, Stmt, walk_program_level};
 
@@ -105,26 +105,25 @@ impl LoopFunctions {
     /// Finds what a text names.
     fn outline(&self, loop_text: &str) -> Outlined {
         let loop_text = self.declarations(loop_text) + loop_text;
-        let mut outlined =
-            Outlined { key: String::new(), text: String::new(), parameters: Vec::new(), sites: Vec::new() };
-        let mut own: Vec<&str> = Vec::new();
+        let (mut key_text, mut text) = (String::new(), String::new());
+        let [mut parameters, mut own, mut sites] = [(); 3].map(|()| Numbered::default());
         for word in words(&loop_text) {
             let mut shown = word.to_string();
             let given = self.variables.get(word).filter(|_| !self.known_values.contains_key(word));
             let key = if let Some(ty) = given {
-                format!("{ty}${}", numbered(&mut outlined.parameters, word.to_string()))
+                format!("{ty}${}", parameters.number(word))
             } else if is_own(word) {
-                format!("%{}", numbered(&mut own, word))
-            } else if is_number(word) && names_site(&outlined.text) {
-                shown = format!("sites[{}]", numbered(&mut outlined.sites, word.to_string()));
+                format!("%{}", own.number(word))
+            } else if is_number(word) && names_site(&text) {
+                shown = format!("sites[{}]", sites.number(word));
                 shown.clone()
             } else {
                 word.to_string()
             };
-            outlined.key.push_str(&key);
-            outlined.text.push_str(&shown);
+            key_text.push_str(&key);
+            text.push_str(&shown);
         }
-        outlined
+        Outlined { key: key_text, text, parameters: parameters.words(), sites: sites.words() }
     }
 }
 
@@ -144,12 +143,26 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The place of an item in a list, to which it is added.
-fn numbered<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
-    list.iter().position(|other| *other == item).unwrap_or_else(|| {
-        list.push(item);
-        list.len() - 1
-    })
+/// Words, numbered in the order in which they are met.
+#[derive(Default)]
+struct Numbered<'t> {
+    words: Vec<&'t str>,
+    numbers: HashMap<&'t str, usize>,
+}
+
+impl<'t> Numbered<'t> {
+    fn number(&mut self, word: &'t str) -> usize {
+        let next = self.words.len();
+        let number = *self.numbers.entry(word).or_insert(next);
+        if number == next {
+            self.words.push(word);
+        }
+        number
+    }
+
+    fn words(self) -> Vec<String> {
+        self.words.into_iter().map(str::to_string).collect()
+    }
 }
 
 fn is_number(word: &str) -> bool {
