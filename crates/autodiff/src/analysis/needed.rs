@@ -147,29 +147,47 @@ pub(crate) fn needed_arrays(
     let parallel = in_parallel_loops(program);
     let into = put_into_locals(program);
     let stored = stored_before_loads(program, affines);
+    let is_loop = |stmt: &Stmt| matches!(stmt, Stmt::Loop(_));
+    let loops: BTreeSet<TopLevel> =
+        TopLevel::all(program).filter(|(_, s)| is_loop(s)).map(|(k, _)| k).collect();
+    let writes = program_level_writes(program);
     let mut work = used_by_adjoints(program, activity);
     let mut values: BTreeSet<ValueId> = BTreeSet::new();
-    while let Some(v) = work.pop() {
-        if !values.insert(v) {
-            continue;
-        }
-        match program.op(v) {
-            Op::Load(array, index) => {
-                if let Some(at) = parallel.get(&v) {
-                    adjoints.entry(classes[array]).or_default().insert(*at);
-                }
-                work.extend(index.as_slice());
-                work.extend(stored.get(&v).into_iter().flatten());
+    loop {
+        while let Some(v) = work.pop() {
+            if !values.insert(v) {
+                continue;
             }
-            Op::Get(local) => work.extend(into.get(local).into_iter().flatten()),
-            op => work.extend(op.operands()),
+            match program.op(v) {
+                Op::Load(array, index) => {
+                    if let Some(at) = parallel.get(&v) {
+                        adjoints.entry(classes[array]).or_default().insert(*at);
+                    }
+                    work.extend(index.as_slice());
+                    work.extend(stored.get(&v).into_iter().flatten());
+                }
+                Op::Get(local) => work.extend(into.get(local).into_iter().flatten()),
+                op => work.extend(op.operands()),
+            }
+        }
+        // What a write replaces is put back where it was: the reversal reads the index too, be the array active or not.
+        for (k, s) in &writes {
+            let read_in = |readers: &Readers, at: &dyn Fn(&TopLevel) -> bool| {
+                readers.get(&classes[&s.array]).is_some_and(|positions| positions.iter().any(at))
+            };
+            let within = read_in(&adjoints, &|at| at == k);
+            let earlier = || read_in(&adjoints, &|at| at < k) || read_in(&reruns, &|at| at < k);
+            if within || (!loops.contains(k) && earlier()) {
+                work.extend(s.index.as_slice().iter().filter(|v| !values.contains(v)));
+            }
+        }
+        if work.is_empty() {
+            break;
         }
     }
     let by_array = |by_class: Readers| {
         classes.iter().filter_map(|(array, class)| Some((*array, by_class.get(class)?.clone()))).collect()
     };
-    let is_loop = |stmt: &Stmt| matches!(stmt, Stmt::Loop(_));
-    let loops = TopLevel::all(program).filter(|(_, s)| is_loop(s)).map(|(k, _)| k).collect();
     let (adjoints, reruns) = (by_array(adjoints), by_array(reruns));
     let mut needed = Needed { adjoints, reruns, loops, values, ..Needed::default() };
     walk_program_level(&program.body, &mut |stmt| {
@@ -215,6 +233,19 @@ fn readers(
         });
     }
     (adjoints, reruns)
+}
+
+/// The writes that stand in no parallel loop, and the top-level statement that each stands in.
+fn program_level_writes(program: &Program) -> Vec<(TopLevel, Store)> {
+    let mut writes = Vec::new();
+    for (k, top) in TopLevel::all(program) {
+        walk_program_level(std::slice::from_ref(top), &mut |stmt| {
+            if let Stmt::Store(s) | Stmt::Update(_, s) = stmt {
+                writes.push((k, s.clone()));
+            }
+        });
+    }
+    writes
 }
 
 /// The values of parallel loops, and the top-level statement that each stands in.

@@ -224,3 +224,39 @@ fn an_exchange_that_never_runs_proves_nothing_about_shapes() {
     let inputs: Vec<Input> = inputs.into_iter().chain([Input::Array(vec![], 4)]).collect();
     check_gradient(&program, &inputs, "loss", &["a", "d"]);
 }
+
+/// Lists that each step builds anew: what an element of them held comes back to the place that data chose then, although the data
+/// and the counts that chose it have changed since.
+#[test]
+fn elements_of_integer_arrays_come_back_where_they_were() {
+    let program = parse(
+        "program lists(x: &mut Array1<f64>, members: &mut Array1<i32>, steps: usize, loss: &mut Array0<f64>) {
+            let n = x.len();
+            let mut filled = Array1::<i32>::zeros([3]);
+            for t in 0..steps {
+                fill(filled, 0i32);
+                for i in 0..n {
+                    let cell = (x[i] * 1.5) as usize;
+                    let place = (2i32 * cell as i32 + filled[cell]) as usize;
+                    members[place] = i as i32;
+                    filled[cell] += 1i32;
+                }
+                for k in par(0..n) {
+                    x[k] += 0.05 * members[k] as f64 * x[k] * x[k];
+                }
+            }
+            for k_2 in par(0..n) {
+                loss[[]] += x[k_2].sin();
+            }
+        }",
+    )
+    .unwrap();
+    let x = [0.2, 0.5, 0.9, 1.1].map(Literal::from).to_vec();
+    let inputs = [
+        Input::Elements(vec![4], x),
+        Input::Elements(vec![8], [2i32, 0, 1, 0, 3, 1, 2, 2].map(Literal::from).to_vec()),
+        Input::Scalar(Literal::index(3)),
+        Input::Array(vec![], 1),
+    ];
+    check_gradient(&program, &inputs, "loss", &["x"]);
+}

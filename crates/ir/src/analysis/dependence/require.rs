@@ -88,6 +88,8 @@ type Expression = Vec<(i64, Vec<Factor>)>;
 #[derive(Clone)]
 enum Factor {
     Value(ValueId),
+    /// Values that are equal: one of them is known where the loop begins.
+    Either(Vec<ValueId>),
     Local(LocalId),
     Op(Op),
     Binary(Binary, Expression, Expression),
@@ -147,7 +149,9 @@ impl Planner<'_, '_> {
             }
             Key::Least(a, b) => Some(Factor::Binary(Binary::Min, self.poly(a)?, self.poly(b)?)),
             Key::Greatest(a, b) => Some(Factor::Binary(Binary::Max, self.poly(a)?, self.poly(b)?)),
-            Key::Element(..) | Key::Copy(..) => None,
+            // It may have been overwritten since: what was read of it stays.
+            Key::Element(..) => Some(Factor::Either(terms.values_that_are(atom))),
+            Key::Copy(..) => None,
         }
     }
 }
@@ -216,8 +220,10 @@ impl Writer<'_> {
             Plan::All(parts) => (parts, Binary::And),
             Plan::Any(parts) => (parts, Binary::Or),
         };
+        // An alternative that reads what is not known here is left out, as one that cannot be computed.
+        let some = op == Binary::Or && parts.iter().any(|part| self.is_known(part));
         let mut all: Option<ValueId> = None;
-        for part in parts {
+        for part in parts.iter().filter(|part| !some || self.is_known(part)).collect::<Vec<_>>() {
             let here = self.plan(part, lets)?;
             all = Some(match all {
                 Some(before) => self.value(Op::Binary(op, before, here), Type::Bool, lets),
@@ -228,6 +234,24 @@ impl Writer<'_> {
             Some(all) => Some(all),
             None => Some(self.value(Op::Literal(Literal::from(op == Binary::And)), Type::Bool, lets)),
         }
+    }
+
+    /// Are all values of a plan known at this place?
+    fn is_known(&self, plan: &Plan) -> bool {
+        match plan {
+            Plan::Compare(sum, _) => self.is_sum_known(sum),
+            Plan::All(parts) => parts.iter().all(|part| self.is_known(part)),
+            Plan::Any(parts) => parts.is_empty() || parts.iter().any(|part| self.is_known(part)),
+        }
+    }
+
+    fn is_sum_known(&self, sum: &Expression) -> bool {
+        sum.iter().flat_map(|(_, factors)| factors).all(|factor| match factor {
+            Factor::Value(v) => self.scope.contains(v),
+            Factor::Either(values) => values.iter().any(|v| self.scope.contains(v)),
+            Factor::Local(_) | Factor::Op(_) => true,
+            Factor::Binary(_, a, b) => self.is_sum_known(a) && self.is_sum_known(b),
+        })
     }
 
     fn sum(&mut self, sum: &Expression, lets: &mut Block) -> Option<ValueId> {
@@ -256,6 +280,7 @@ impl Writer<'_> {
     fn factor(&mut self, factor: &Factor, lets: &mut Block) -> Option<ValueId> {
         let v = match factor {
             Factor::Value(v) => (self.scope.contains(v)).then_some(*v)?,
+            Factor::Either(values) => *values.iter().find(|v| self.scope.contains(v))?,
             Factor::Local(local) => {
                 let ty = self.program.locals[local.index()].ty;
                 self.value(Op::Get(*local), ty, lets)

@@ -165,6 +165,14 @@ impl<'p> Terms<'p> {
         poly
     }
 
+    /// The values that are this atom and nothing else, in the order of the program.
+    pub fn values_that_are(&self, atom: Atom) -> Vec<ValueId> {
+        let mut values: Vec<ValueId> =
+            self.values.iter().filter(|(_, poly)| poly.as_atom() == Some(atom)).map(|(v, _)| *v).collect();
+        values.sort_unstable();
+        values
+    }
+
     fn opaque(&mut self, v: ValueId) -> Atom {
         let varies = self.varying.contains(&v);
         // Equal values are one atom, but for those that may differ from one place to another.
