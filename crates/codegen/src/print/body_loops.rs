@@ -9,7 +9,7 @@ use crate::print::statements::{Context, poll};
 impl Emitter<'_> {
     /// Prints a loop. One that polls looks now and then whether the host wants the launch to end, between runs of iterations that
     /// know nothing of it.
-    pub fn inner_loop(&mut self, cx: Context, l: &Loop) {
+    pub fn loop_in_place(&mut self, cx: Context, l: &Loop) {
         let (number, looks, cx) = (l.number, poll(cx), Context { tiles: false, ..cx });
         match &l.kind {
             LoopKind::Counted { variable: v, from, to } => {
@@ -72,7 +72,8 @@ impl Emitter<'_> {
     fn partly_loop(&mut self, cx: Context, l: &Loop, partly: &Partly, (v, from): (Name, &str)) {
         let (number, looks) = (l.number, poll(cx));
         let [first, last] = [&partly.from, &partly.to].map(|e| self.expr(e, cx.pace));
-        line!(self, "const i64 begin{number} = {from}, last{number} = {last};");
+        line!(self, "const i64 begin{number} = {from};");
+        line!(self, "const i64 last{number} = {last};");
         line!(self, "for (i64 {v} = {first}; {v} < last{number};) {{");
         line!(self, "const int all{number} = {v} >= begin{number} && {v} < end{number};");
         line!(

@@ -7,6 +7,7 @@ use ebbtide_ir::{Literal, Loop, LoopKind, Program, ValueId};
 
 use super::linear::Linear;
 use super::{Decide, Interior, LARGE, Search};
+use crate::analysis::direction::{Direction, direction};
 use crate::kernel::index_expr::IndexExpr;
 use crate::kernel::interval::{Corner, Ranges, Rows, Scope};
 
@@ -63,9 +64,10 @@ impl Search<'_> {
         Some(ends)
     }
 
-    /// A sum at the corners of the ranges of these loops; none where it is not monotone in each of their variables. There are
-    /// twice as many for each variable, so a sum of too many has none. An iteration in which a range is empty has corners too, and may
-    /// be narrowed away.
+    /// A sum at the corners of the ranges of these loops where it, or a part of it, may be least or greatest; none where it is not
+    /// monotone in each of their variables. Variables with which it is known to grow, or to shrink, go together, and each other one
+    /// doubles the corners. A sum of too many variables has none: the conditions would be longer than the loop. An iteration in which
+    /// a range is empty has corners too, and may be narrowed away.
     pub(super) fn corners(&self, interior: &mut Interior, loops: &[Around], sum: &Linear) -> Option<Vec<At>> {
         const MOST_VARIABLES: usize = 6;
         let used: Vec<Around> = loops.iter().filter(|l| sum.base.mentions(l.0)).copied().collect();
@@ -73,10 +75,20 @@ impl Search<'_> {
         if used.len() > MOST_VARIABLES || used.iter().any(|(variable, ..)| !sum.base.is_monotone(*variable)) {
             return None;
         }
+        let directions: Vec<_> = used.iter().map(|l| direction(&sum.base, l.0)).collect();
+        let together = directions.iter().flatten().find(|d| **d != Direction::Stays).copied();
+        let mut bits = usize::from(directions.iter().any(Option::is_some));
+        let mut bit_of = |known: &Option<Direction>| {
+            let bit = if known.is_some() { 0 } else { bits };
+            bits += usize::from(known.is_none());
+            (bit, together.is_some_and(|together| *known == Some(-together)))
+        };
+        let bit_of: Vec<(usize, bool)> = directions.iter().map(&mut bit_of).collect();
         let at = |corner: usize| {
             let mut at = At { scope: Scope::new(), coefficient: sum.coefficient };
-            for (bit, ((variable, ..), ends)) in used.iter().zip(&ends).enumerate() {
-                let End { corner, coefficient } = ends[corner >> bit & 1].clone();
+            for (((variable, ..), ends), (bit, opposite)) in used.iter().zip(&ends).zip(&bit_of) {
+                let last = (corner >> bit & 1 == 1) != *opposite;
+                let End { corner, coefficient } = ends[usize::from(last)].clone();
                 if coefficient != 0 {
                     let multiple = sum.base.growth(*variable)?.checked_mul(coefficient)?;
                     at.coefficient = at.coefficient.checked_add(multiple)?;
@@ -85,7 +97,7 @@ impl Search<'_> {
             }
             (at.coefficient.unsigned_abs() < LARGE as u64).then_some(at)
         };
-        (0..1usize << used.len()).map(at).collect()
+        (0..1usize << bits).map(at).collect()
     }
 
     /// The ranges, the same for all iterations, of loops whose variable is in an index. Where one is empty, the access is never
