@@ -17,6 +17,7 @@ use ebbtide_ir::{
 };
 
 use crate::analysis::boundary_conditions::far_from_boundaries;
+use crate::analysis::direction::{Direction, direction};
 use crate::analysis::exact::{Exact, may_overflow};
 use crate::analysis::varying::Varying;
 use crate::kernel::index_expr::{Arithmetic, IndexExpr};
@@ -224,7 +225,7 @@ impl Search<'_> {
         }
         let Some(sum) = interior.linear(self.program, v, loops) else { return };
         let used: Vec<_> = loops.iter().filter(|l| sum.base.mentions(l.0)).copied().collect();
-        let Some(corners) = self.corners(interior, &used) else { return };
+        let Some(corners) = self.corners(interior, &used, &sum.base) else { return };
         interior.keep_exact(&sum);
         interior.sums.extend(corners.into_iter().map(|scope| (scope, sum.exact.clone())));
         Rc::make_mut(&mut interior.exact).insert(v);
@@ -248,21 +249,31 @@ impl Search<'_> {
         Some(bounds)
     }
 
-    /// The values of these loop variables at the corners of their ranges: what is a sum is monotone in each of them. There are
-    /// twice as many for each variable, so a sum of too many has none.
-    fn corners(&self, interior: &mut Interior, loops: &[Around]) -> Option<Vec<Scope>> {
+    /// The values of these loop variables at the corners of their ranges where a sum, or a part of it, may be least or greatest: it is
+    /// monotone in each of them. Variables with which it is known to grow, or to shrink, go together, and each other one doubles the
+    /// corners. A sum of too many variables has none: the conditions would be longer than the loop.
+    fn corners(&self, interior: &mut Interior, loops: &[Around], sum: &IndexExpr) -> Option<Vec<Scope>> {
         const MOST_VARIABLES: usize = 6;
         let bounds = self.bounds(interior, loops)?;
         if loops.len() > MOST_VARIABLES {
             return None;
         }
+        let directions: Vec<_> = loops.iter().map(|l| direction(sum, l.0)).collect();
+        let together = directions.iter().flatten().find(|d| **d != Direction::Stays).copied();
+        let mut bits = usize::from(directions.iter().any(Option::is_some));
+        let mut bit_of = |known: &Option<Direction>| {
+            let bit = if known.is_some() { 0 } else { bits };
+            bits += usize::from(known.is_none());
+            (bit, together.is_some_and(|together| *known == Some(-together)))
+        };
+        let bit_of: Vec<(usize, bool)> = directions.iter().map(&mut bit_of).collect();
         let scope = |corner: usize| {
-            let each = loops.iter().zip(&bounds).enumerate().map(|(bit, (l, (first, last)))| {
-                (l.0, if corner >> bit & 1 == 0 { first.clone() } else { last.clone() })
+            let each = loops.iter().zip(&bounds).zip(&bit_of).map(|((l, (first, last)), (bit, opposite))| {
+                (l.0, if (corner >> bit & 1 == 0) != *opposite { first.clone() } else { last.clone() })
             });
             each.collect()
         };
-        Some((0..1usize << loops.len()).map(scope).collect())
+        Some((0..1usize << bits).map(scope).collect())
     }
 
     /// Decides a boundary condition by trying it far from all boundaries, and narrows to where it holds.
@@ -345,7 +356,7 @@ impl Search<'_> {
         let mut of = |v: &ValueId| {
             let sum = interior.linear(self.program, *v, loops)?;
             let used: Vec<_> = loops.iter().filter(|l| sum.base.mentions(l.0)).copied().collect();
-            Some((self.corners(interior, &used)?, sum))
+            Some((self.corners(interior, &used, &sum.base)?, sum))
         };
         let sums: Option<Vec<(Vec<Scope>, Linear)>> = index.as_slice().iter().map(&mut of).collect();
         let (Some(sums), Some(_)) = (sums, self.bounds(interior, loops)) else {

@@ -9,6 +9,7 @@ pub(crate) mod boundary_conditions;
 pub(crate) mod bounds_proof;
 pub(crate) mod bucket_scatter;
 pub(crate) mod deferred_products;
+pub(crate) mod direction;
 pub(crate) mod exact;
 pub(crate) mod flat_rows;
 pub(crate) mod grid_form;

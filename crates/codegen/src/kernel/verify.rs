@@ -59,8 +59,14 @@ impl fmt::Display for Error {
 pub(crate) fn verify(program: &Program, body: &Body) -> Result<(), Error> {
     let mut defined = BTreeSet::new();
     definitions(body, &mut defined)?;
-    let mut verifier =
-        Verifier { program, defined, scope: BTreeMap::new(), deferred: false, divergent: false };
+    let mut verifier = Verifier {
+        program,
+        defined,
+        scope: BTreeMap::new(),
+        order: Vec::new(),
+        deferred: false,
+        divergent: false,
+    };
     verifier.block(body)?;
     if verifier.deferred { Err(Error::NotDeferred) } else { Ok(()) }
 }
@@ -91,6 +97,8 @@ struct Verifier<'p> {
     program: &'p Program,
     defined: BTreeSet<Name>,
     scope: BTreeMap<Name, Ty>,
+    /// The names in scope, in the order in which they were defined.
+    order: Vec<Name>,
     /// Do faults wait here?
     deferred: bool,
     /// Do the threads of a team run different iterations here?
@@ -103,17 +111,29 @@ const TRUTH: Ty = Ty::One(Type::Bool);
 impl Verifier<'_> {
     /// The depth of recursion is that of nesting in the source.
     fn block(&mut self, body: &Body) -> Result<(), Error> {
-        let outer = self.scope.clone();
+        let outer = self.order.len();
         body.iter().try_for_each(|stmt| self.statement(stmt))?;
-        self.scope = outer;
+        self.leave(outer);
         Ok(())
+    }
+
+    fn enter(&mut self, name: Name, ty: Ty) {
+        self.scope.insert(name, ty);
+        self.order.push(name);
+    }
+
+    /// Leaves a block that was entered with so many names in scope. No name is defined twice.
+    fn leave(&mut self, outer: usize) {
+        for name in self.order.drain(outer..) {
+            self.scope.remove(&name);
+        }
     }
 
     fn statement(&mut self, stmt: &Stmt) -> Result<(), Error> {
         match stmt {
             Stmt::Let { name, ty, value } | Stmt::Declare { name, ty, value } => {
                 self.expect(value, *ty)?;
-                self.scope.insert(*name, *ty);
+                self.enter(*name, *ty);
             }
             Stmt::Assign { name, ty, value } => {
                 if !matches!(name.variable, Variable::Local(_) | Variable::Held(_) | Variable::Terms(_)) {
@@ -125,7 +145,7 @@ impl Verifier<'_> {
             Stmt::Load { name, ty, element, when } => {
                 self.element(element, Some(*ty))?;
                 self.condition(when.as_ref(), *ty)?;
-                self.scope.insert(*name, *ty);
+                self.enter(*name, *ty);
             }
             Stmt::Store { element, ty, how, value, more, when, manner } => {
                 self.element(element, Some(*ty))?;
@@ -142,7 +162,7 @@ impl Verifier<'_> {
             }
             Stmt::Address { name, ty, element } => {
                 self.element(element, None)?;
-                self.scope.insert(*name, Ty::Address(*ty));
+                self.enter(*name, Ty::Address(*ty));
             }
             Stmt::Reduce { ty, value, when, .. } => {
                 self.expect(value, *ty)?;
@@ -175,37 +195,39 @@ impl Verifier<'_> {
     }
 
     fn inner_loop(&mut self, l: &Loop) -> Result<(), Error> {
-        let (outer, divergent) = (self.scope.clone(), self.divergent);
+        let (outer, divergent) = (self.order.len(), self.divergent);
         self.divergent |= !l.sums.is_empty();
         l.sums.iter().try_for_each(|(name, ty)| self.expect(&Expr::Variable(*name), *ty))?;
         match &l.kind {
             LoopKind::Counted { variable, from, to } => {
                 self.expect(from, INDEX)?;
                 self.expect(to, INDEX)?;
-                self.scope.insert(*variable, INDEX);
+                self.enter(*variable, INDEX);
             }
             LoopKind::While { head, condition } => {
                 // What the head computes is known in its condition alone.
-                let scope = self.scope.clone();
+                let scope = self.order.len();
                 head.iter().try_for_each(|stmt| self.statement(stmt))?;
                 self.expect(condition, TRUTH)?;
-                self.scope = scope;
+                self.leave(scope);
             }
             LoopKind::Forever => {}
         }
-        let before = self.scope.clone();
+        let inside = self.order.len();
         l.body.iter().try_for_each(|stmt| self.statement(stmt))?;
         self.condition(l.until.as_ref(), INDEX)?;
         if let Some(wide) = &l.wide {
-            self.scope = before;
+            self.leave(inside);
             for (name, ty) in &l.sums {
                 let Ty::One(ty) = *ty else { return Err(Error::Type(INDEX, *ty, name.to_string())) };
                 self.scope.insert(*name, Ty::Vector(ty, wide.lanes));
             }
             self.block(&wide.whole)?;
             self.block(&wide.tail)?;
+            self.scope.extend(l.sums.iter().copied());
         }
-        (self.scope, self.divergent) = (outer, divergent);
+        self.leave(outer);
+        self.divergent = divergent;
         Ok(())
     }
 
@@ -236,7 +258,7 @@ impl Verifier<'_> {
             if !self.deferred {
                 return Err(Error::NotDeferred);
             }
-            self.scope.insert(ok, TRUTH);
+            self.enter(ok, TRUTH);
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::print::statements::{Context, poll};
 impl Emitter<'_> {
     /// Prints a loop. One that polls looks now and then whether the host wants the launch to end, between runs of iterations that
     /// know nothing of it.
-    pub fn inner_loop(&mut self, cx: Context, l: &Loop) {
+    pub fn loop_in_place(&mut self, cx: Context, l: &Loop) {
         let (number, looks, cx) = (l.number, poll(cx), Context { tiles: false, ..cx });
         match &l.kind {
             LoopKind::Counted { variable: v, from, to } => {

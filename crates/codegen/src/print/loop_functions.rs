@@ -6,7 +6,7 @@
 //! is reversed, and where a program calls another one twice. Two loops that differ in names alone share one function: it has what
 //! they find around them as parameters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ebbtide_ir::{Block, Program, Stmt, walk_program_level};
 
@@ -18,7 +18,9 @@ use crate::print::c_types::c_type;
 #[derive(Debug, Default)]
 pub(crate) struct LoopFunctions {
     /// The variables of the segment that its loops may read, with their types.
-    variables: BTreeMap<String, String>,
+    pub variables: BTreeMap<String, String>,
+    /// The variables of the iteration that is printed, with their types.
+    pub in_iteration: BTreeMap<String, String>,
     /// What some of them are, as expressions of others. A compiler that knows it keeps fewer variables, and asks fewer questions of
     /// numbers that cannot be negative.
     pub known_values: BTreeMap<String, String>,
@@ -32,15 +34,18 @@ pub(crate) struct LoopFunctions {
     pub texts: Vec<String>,
 }
 
+/// What stands in place of the name of a function and of its first parameters until they are known.
+pub(crate) const FUNCTION: &str = "FUNCTION(";
+
 /// A loop as the text of a function.
-struct Outlined {
+pub(crate) struct Outlined {
     /// The text with numbers for its names: equal for two loops that differ in names alone.
-    key: String,
-    text: String,
-    /// The variables around it that it reads.
-    parameters: Vec<String>,
+    pub key: String,
+    pub text: String,
+    /// The variables around it that it names.
+    pub parameters: Vec<String>,
     /// Where its faults stand in the source, by number in the text.
-    sites: Vec<String>,
+    pub sites: Vec<String>,
 }
 
 impl LoopFunctions {
@@ -69,20 +74,27 @@ impl LoopFunctions {
 
     /// The call of the function of a loop, which is declared where it is new.
     pub fn call(&mut self, text: &str) -> String {
-        let Outlined { key, text, parameters, sites } = self.outline(text);
+        let text = self.declarations(text) + text;
+        let given = |word: &str| self.variables.get(word).filter(|_| !self.known_values.contains_key(word));
+        let Outlined { key, text, parameters, sites } = outline(&text, &|word| given(word).cloned(), &is_own);
+        let typed = parameters.iter().map(|p| format!(", {} const {p}", self.variables[p]));
+        let typed: String = typed.collect();
+        let name = self.function(key, &format!("void {FUNCTION}{typed})"), &text);
+        let given: String = parameters.iter().map(|p| format!(", {p}")).collect();
+        format!("{{ {} {name}(f, sites{given}); }}\n", declared_sites(&sites))
+    }
+
+    /// The name of the function of a text, which is declared where it is new; `head` has `FUNCTION` in place of its name and of the
+    /// first parameters.
+    pub fn function(&mut self, key: String, head: &str, text: &str) -> String {
         let number = self.texts.len();
         let name = self.known.entry(key).or_insert_with(|| format!("loop_{number}")).clone();
         if name == format!("loop_{number}") {
-            let typed = parameters.iter().map(|p| format!(", {} const {p}", self.variables[p]));
-            let head =
-                format!("EB_LOOP void {name}(eb_frame *f, const i32 *sites{})", typed.collect::<String>());
-            self.declared.push_str(&format!("{head};\n"));
-            self.texts.push(format!("{head} {{\n{text}}}\n"));
+            let head = head.replace(FUNCTION, &format!("{name}(eb_frame *f, const i32 *sites"));
+            self.declared.push_str(&format!("EB_LOOP {head};\n"));
+            self.texts.push(format!("EB_LOOP {head} {{\n{text}}}\n"));
         }
-        let given: String = parameters.iter().map(|p| format!(", {p}")).collect();
-        // There is no array without elements in C.
-        let sites = if sites.is_empty() { "0".to_string() } else { sites.join(", ") };
-        format!("{{ static const i32 sites[] = {{{sites}}}; {name}(f, sites{given}); }}\n")
+        name
     }
 
     /// What is known of the values that a text names, as declarations: those that others speak of come first.
@@ -101,35 +113,43 @@ impl LoopFunctions {
         let declare = |v: &&str| format!("{} const {v} = {};\n", self.variables[*v], self.known_values[*v]);
         named.iter().rev().map(declare).collect()
     }
+}
 
-    /// Finds what a text names.
-    fn outline(&self, loop_text: &str) -> Outlined {
-        let loop_text = self.declarations(loop_text) + loop_text;
-        let mut outlined =
-            Outlined { key: String::new(), text: String::new(), parameters: Vec::new(), sites: Vec::new() };
-        let mut own: Vec<&str> = Vec::new();
-        for word in words(&loop_text) {
-            let mut shown = word.to_string();
-            let given = self.variables.get(word).filter(|_| !self.known_values.contains_key(word));
-            let key = if let Some(ty) = given {
-                format!("{ty}${}", numbered(&mut outlined.parameters, word.to_string()))
-            } else if is_own(word) {
-                format!("%{}", numbered(&mut own, word))
-            } else if is_number(word) && names_site(&outlined.text) {
-                shown = format!("sites[{}]", numbered(&mut outlined.sites, word.to_string()));
-                shown.clone()
-            } else {
-                word.to_string()
-            };
-            outlined.key.push_str(&key);
-            outlined.text.push_str(&shown);
-        }
-        outlined
+/// Finds what a text names: what it is given, by type, and what is its own.
+pub(crate) fn outline(
+    loop_text: &str,
+    given: &dyn Fn(&str) -> Option<String>,
+    is_own: &dyn Fn(&str) -> bool,
+) -> Outlined {
+    let (mut key_text, mut text) = (String::new(), String::new());
+    let [mut parameters, mut own, mut sites] = [(); 3].map(|()| Numbered::default());
+    for word in words(loop_text) {
+        let mut shown = word.to_string();
+        let key = if let Some(ty) = given(word) {
+            format!("{ty}${}", parameters.number(word))
+        } else if is_own(word) {
+            format!("%{}", own.number(word))
+        } else if is_number(word) && names_site(&text) {
+            shown = format!("sites[{}]", sites.number(word));
+            shown.clone()
+        } else {
+            word.to_string()
+        };
+        key_text.push_str(&key);
+        text.push_str(&shown);
     }
+    Outlined { key: key_text, text, parameters: parameters.words(), sites: sites.words() }
+}
+
+/// The declaration of what a function is given as `sites`.
+pub(crate) fn declared_sites(sites: &[String]) -> String {
+    // There is no array without elements in C.
+    let sites = if sites.is_empty() { "0".to_string() } else { sites.join(", ") };
+    format!("static const i32 sites[] = {{{sites}}};")
 }
 
 /// The names and numbers of a text, and each character between them.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let wordy = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
@@ -144,12 +164,26 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The place of an item in a list, to which it is added.
-fn numbered<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
-    list.iter().position(|other| *other == item).unwrap_or_else(|| {
-        list.push(item);
-        list.len() - 1
-    })
+/// Words, numbered in the order in which they are met.
+#[derive(Default)]
+struct Numbered<'t> {
+    words: Vec<&'t str>,
+    numbers: HashMap<&'t str, usize>,
+}
+
+impl<'t> Numbered<'t> {
+    fn number(&mut self, word: &'t str) -> usize {
+        let next = self.words.len();
+        let number = *self.numbers.entry(word).or_insert(next);
+        if number == next {
+            self.words.push(word);
+        }
+        number
+    }
+
+    fn words(self) -> Vec<String> {
+        self.words.into_iter().map(str::to_string).collect()
+    }
 }
 
 fn is_number(word: &str) -> bool {

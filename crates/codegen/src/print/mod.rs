@@ -24,6 +24,7 @@ pub(crate) mod loop_functions;
 pub(crate) mod loops_apart;
 pub(crate) mod narrow_bounds;
 pub(crate) mod nest;
+pub(crate) mod nest_functions;
 pub(crate) mod operation;
 pub(crate) mod ordered_scatter;
 pub(crate) mod par;

@@ -81,6 +81,8 @@ impl Emitter<'_> {
         let (program, facts, target) = (self.program, self.facts, self.target);
         let nest = ParallelLoop { program, facts, target, par, reductions }.nest(&mut self.forms);
         let (domain, ()) = self.apart(|text| text.domain(par));
+        let variables = par.ranges.iter().map(|r| (Name::value(r.var).to_string(), "i64".to_string()));
+        self.loops.in_iteration = variables.collect();
         let (text, ()) = self.apart(|text| text.nest(&nest, reductions));
         self.loop_apart(domain, text);
         if reductions.is_empty() {

@@ -58,7 +58,10 @@ impl Context {
 impl Emitter<'_> {
     /// Prints statements. The depth of recursion is that of nesting in the source.
     pub fn body(&mut self, cx: Context, body: &[Stmt]) {
-        body.iter().for_each(|stmt| self.body_statement(cx, stmt));
+        for stmt in body {
+            self.note_declared(stmt);
+            self.body_statement(cx, stmt);
+        }
     }
 
     fn body_statement(&mut self, cx: Context, stmt: &Stmt) {

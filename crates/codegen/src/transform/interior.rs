@@ -4,7 +4,8 @@
 //!
 //! Legal for the iterations of the interior alone: the loop computes its interval before it takes them.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 use ebbtide_ir::{Block, Loop as SourceLoop, LoopId, Program, Type, ValueId, walk};
 
@@ -146,11 +147,12 @@ fn hoist(body: Body, program: &Program, interior: &Interior, loops: &BTreeMap<Lo
             && let Some(source) = loops.get(&l.id)
         {
             let invariant = loop_invariants(program, interior, source);
-            for source in &invariant {
-                if let ebbtide_ir::Stmt::Let(v) = source {
-                    out.extend(take(&mut l.body, Name::value(*v)));
-                }
-            }
+            let taken = invariant.iter().filter_map(|stmt| match stmt {
+                ebbtide_ir::Stmt::Let(v) => take(&mut l.body, Name::value(*v)),
+                _ => None,
+            });
+            let taken = taken.collect();
+            out.extend(computed_once(taken, l));
         }
         for block in stmt.blocks_mut() {
             *block = hoist(std::mem::take(block), program, interior, loops);
@@ -158,6 +160,41 @@ fn hoist(body: Body, program: &Program, interior: &Interior, loops: &BTreeMap<Lo
         out.push(stmt);
     }
     out
+}
+
+/// What was taken out of a loop, numbers that are computed twice once: a gradient runs statements again at every level of a nest,
+/// and what is the same for all levels meets before the outermost.
+fn computed_once(taken: Body, l: &mut Loop) -> Body {
+    let (mut first, mut same) = (HashMap::new(), BTreeMap::new());
+    let mut once = Body::new();
+    for mut stmt in taken {
+        stmt.exprs_mut().into_iter().for_each(|e| e.visit_mut(&mut |e| rename(e, &same)));
+        if let Stmt::Let { name, ty: Ty::One(ty), value } = &stmt
+            && ty.is_float()
+        {
+            match first.entry(format!("{ty:?} {value:?}")) {
+                Entry::Occupied(known) => {
+                    same.insert(*name, *known.get());
+                    continue;
+                }
+                Entry::Vacant(new) => drop(new.insert(*name)),
+            }
+        }
+        once.push(stmt);
+    }
+    if !same.is_empty() {
+        visit_exprs_mut(&mut l.body, &mut |e| rename(e, &same));
+        l.until.iter_mut().for_each(|e| e.visit_mut(&mut |e| rename(e, &same)));
+    }
+    once
+}
+
+fn rename(e: &mut Expr, names: &BTreeMap<Name, Name>) {
+    if let Expr::Variable(name) = e
+        && let Some(same) = names.get(name)
+    {
+        *name = *same;
+    }
 }
 
 /// Takes the definition of a name out of a body or of the loops inside.

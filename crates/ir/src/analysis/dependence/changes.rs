@@ -11,7 +11,7 @@ use crate::syntax::*;
 /// What a statement changes.
 #[derive(Default)]
 pub(super) struct Changed {
-    /// Local variables that it sets or declares.
+    /// Local variables that it sets or declares, but for those that its blocks declare: nobody behind it knows them.
     pub locals: BTreeSet<LocalId>,
     /// Arrays whose contents are others after it.
     pub arrays: BTreeSet<ArrayId>,
@@ -44,11 +44,16 @@ impl Changes {
             Stmt::Region(region) => changed.anything = region.flag.is_some(),
             Stmt::Let(_) | Stmt::If(_) | Stmt::Loop(_) | Stmt::Par(_) | Stmt::Call(_) => {}
         }
+        let mut declared = Vec::new();
         for inner in stmt.blocks().flatten().filter(|inner| !matches!(inner, Stmt::Let(_))) {
+            declared.extend(if let Stmt::Declare(local, _) = inner { Some(*local) } else { None });
             let inner = self.of(inner);
             changed.locals.extend(&inner.locals);
             changed.arrays.extend(&inner.arrays);
             changed.anything |= inner.anything;
+        }
+        for local in &declared {
+            changed.locals.remove(local);
         }
         let changed = Rc::new(changed);
         self.0.insert(stmt, changed.clone());

@@ -65,7 +65,7 @@ impl Access {
 /// The contexts of all parallel loops of a block at program level.
 pub fn contexts(terms: &mut Terms<'_>, block: &Block) -> BTreeMap<ParId, Context> {
     let (now, changes) = (Context::default(), Changes::default());
-    let mut walker = Walker { terms, now, found: BTreeMap::new(), inside: None, changes };
+    let mut walker = Walker { terms, now, found: BTreeMap::new(), inside: None, changes, met: Vec::new() };
     walker.block(block);
     walker.found
 }
@@ -93,7 +93,8 @@ pub fn accesses(terms: &mut Terms<'_>, context: &Context, par: &Par) -> (Vec<For
     let inside = Inside { written, accesses: Vec::new(), claims: Rc::new(Vec::new()), loops: Vec::new() };
     let now = Context { facts: Vec::new(), ..context.clone() };
     let changes = Changes::default();
-    let mut walker = Walker { terms, now, found: BTreeMap::new(), inside: Some(inside), changes };
+    let (found, met) = (BTreeMap::new(), Vec::new());
+    let mut walker = Walker { terms, now, found, inside: Some(inside), changes, met };
     walker.block(&par.body);
     (domain, walker.inside.map(|inside| inside.accesses).unwrap_or_default())
 }
@@ -113,6 +114,8 @@ struct Walker<'t, 'p> {
     /// The parallel loop whose body is being walked.
     inside: Option<Inside>,
     changes: Changes,
+    /// Local variables that were declared outside what is looked at, in the order in which they were met.
+    met: Vec<LocalId>,
 }
 
 impl Walker<'_, '_> {
@@ -180,12 +183,14 @@ impl Walker<'_, '_> {
             Stmt::If(branch) => {
                 let condition = self.terms.formula(branch.condition);
                 let otherwise = condition.not();
-                let before = self.now.locals.clone();
+                let changed = self.changes.of(stmt);
+                let known = |local: &LocalId| (*local, self.now.locals.get(local).cloned());
+                let before: Vec<(LocalId, Option<Poly>)> = changed.locals.iter().map(known).collect();
                 for (arm, fact) in [(&branch.then, condition), (&branch.otherwise, otherwise)] {
-                    self.now.locals.clone_from(&before);
+                    let met = self.met.len();
                     self.under(vec![fact], arm);
+                    self.go_back(&before, met);
                 }
-                self.now.locals = before;
                 self.forget(stmt);
             }
             Stmt::Loop(l) => {
@@ -242,6 +247,19 @@ impl Walker<'_, '_> {
                     self.under(Vec::new(), block);
                 }
                 self.forget(other);
+            }
+        }
+    }
+
+    /// What an arm of a branch has set, and whom it has met first, is as it was before it.
+    fn go_back(&mut self, before: &[(LocalId, Option<Poly>)], met: usize) {
+        for local in self.met.drain(met..) {
+            self.now.locals.remove(&local);
+        }
+        for (local, known) in before {
+            match known {
+                Some(poly) => drop(self.now.locals.insert(*local, poly.clone())),
+                None => drop(self.now.locals.remove(local)),
             }
         }
     }
@@ -342,6 +360,7 @@ impl Walker<'_, '_> {
                     // It was declared outside what is looked at, and no iteration may set it.
                     let fresh = self.terms.fresh(local, false);
                     self.now.locals.insert(local, fresh.clone());
+                    self.met.push(local);
                     self.terms.set(v, fresh);
                 }
             },
