@@ -16,6 +16,7 @@ mod context;
 mod formula;
 mod invariant;
 mod message;
+mod mixed_radix;
 mod poly;
 mod refute;
 mod remember;

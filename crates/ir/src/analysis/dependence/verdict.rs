@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::context::{Access, Context};
 use super::formula::Formula;
 use super::invariant::Inside;
+use super::mixed_radix::tells_digits_apart;
 use super::poly::{Atom, Poly};
 use super::refute::Refuter;
 use super::system::{Origin, Residual, System};
@@ -133,15 +134,32 @@ impl<'t, 'p> Pairs<'t, 'p> {
         if claimed.is_some() && self.accesses.iter().all(|a| a.claimed() == claimed) {
             return true;
         }
-        (0..self.accesses.len()).all(|b| self.one_owner(0, b))
+        self.one_owner(&(0..self.accesses.len()).collect::<Vec<_>>())
     }
 
-    /// Does each variable have a dimension in which both indices are one function of it and of invariants that takes
-    /// each value once?
-    fn one_owner(&mut self, a: usize, b: usize) -> bool {
-        let (a, b) = (&self.accesses[a].index, &self.accesses[b].index);
-        let same: Vec<Poly> = a.iter().zip(b).filter(|(a, b)| a == b).map(|(a, _)| a.clone()).collect();
-        (0..self.variables.len()).all(|v| same.iter().any(|index| self.tells_apart(v, index)))
+    /// Does each variable have a dimension in which the indices of all these accesses are one function of it and of invariants that
+    /// takes each value once, or are the others digits of a flat index? The dimension must be one for all: of three accesses the
+    /// first may share one with the second and another one with the third.
+    fn one_owner(&mut self, accesses: &[usize]) -> bool {
+        let Some((first, others)) = accesses.split_first() else { return true };
+        let first = &self.accesses[*first].index;
+        let is_shared = |d: usize| others.iter().all(|b| self.accesses[*b].index.get(d) == first.get(d));
+        let same: Vec<Poly> = (0..first.len()).filter(|d| is_shared(*d)).map(|d| first[d].clone()).collect();
+        let alone = |v: usize, pairs: &mut Self| same.iter().any(|index| pairs.tells_apart(v, index));
+        let left: Vec<usize> = (0..self.variables.len()).filter(|v| !alone(*v, self)).collect();
+        left.is_empty() || same.iter().any(|index| self.tells_all_apart(&left, index, accesses))
+    }
+
+    /// Is the index a flat one, of which all these variables are digits?
+    fn tells_all_apart(&mut self, variables: &[usize], index: &Poly, accesses: &[usize]) -> bool {
+        let variable = |v: &usize| self.terms.atom(Key::Value(self.variables[*v]), true);
+        let atoms: Vec<Atom> = variables.iter().map(variable).collect();
+        let Some((first, others)) = accesses.split_first() else { return false };
+        let holds = |guard: &&Formula| others.iter().all(|b| self.accesses[*b].guards.contains(guard));
+        let guards = self.accesses[*first].guards.iter().filter(holds);
+        let known: Vec<&Formula> = self.domain.iter().chain(guards).collect();
+        atoms.iter().all(|atom| index.atoms().any(|a| a == *atom))
+            && tells_digits_apart(self.terms, index, &known)
     }
 
     /// Is the index `c · var + invariant` with `c ≠ 0`, or `(var + invariant) % n` for a variable of `0..n`?
@@ -204,7 +222,7 @@ impl<'t, 'p> Pairs<'t, 'p> {
             return apart;
         }
         let claims = (first.claimed(), second.claimed());
-        matches!(claims, (Some(a), Some(b)) if a == b) || self.one_owner(a, b)
+        matches!(claims, (Some(a), Some(b)) if a == b) || self.one_owner(&[a, b])
     }
 
     fn find_ways(&mut self, a: usize, b: usize, scope: Scope) -> Option<Vec<Residual>> {
