@@ -253,9 +253,12 @@ pub fn interpreted(program: &Program, given: &Given) -> Result<Arrays, String> {
     Ok(given.arrays.keys().map(held).collect())
 }
 
-/// A message without the places in the text that it names.
+/// A message without the places in the text that it names: `, at text:3:5` and `read at text:3:5`.
 fn without_sites(message: &str) -> String {
-    let mut parts = message.split(", at text:");
-    let first = parts.next().unwrap_or_default().to_string();
-    parts.fold(first, |all, part| all + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':'))
+    let mut parts = message.split(" at text:");
+    let first = parts.next().unwrap_or_default().trim_end_matches(',').to_string();
+    parts.fold(first, |all, part| {
+        let behind = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':');
+        all + behind.trim_end_matches(',')
+    })
 }
