@@ -106,21 +106,28 @@ impl Sources {
             if last == "*" || name == "*" || last == name {
                 let wanted = if last == "*" { name } else { last };
                 let target: Vec<String> = parent.iter().chain([wanted]).cloned().collect();
-                found.extend(self.resolve(&target, seen));
+                let mut there = self.resolve(&target, seen);
+                // Of all that is handed on, this name may not be a part.
+                there.retain(|module| last != "*" || name == "*" || self.defines(module, name));
+                found.extend(there);
             }
         }
-        let defines = ["fn", "struct", "enum", "trait", "type", "const", "static", "union", "macro_rules!"];
-        let own = defines.iter().any(|kind| {
-            let wanted = format!("{kind} {name}");
-            self.text[&module].match_indices(&wanted).any(|(at, _)| {
-                let next = self.text[&module][at + wanted.len()..].chars().next();
-                next.is_none_or(|c| !(c.is_alphanumeric() || c == '_'))
-            })
-        });
+        let own = self.defines(&module, name);
         if own || (found.is_empty() && !module.is_empty()) {
             found.insert(module);
         }
         found
+    }
+
+    fn defines(&self, module: &Module, name: &str) -> bool {
+        let kinds = ["fn", "struct", "enum", "trait", "type", "const", "static", "union", "macro_rules!"];
+        kinds.iter().any(|kind| {
+            let wanted = format!("{kind} {name}");
+            self.text[module].match_indices(&wanted).any(|(at, _)| {
+                let next = self.text[module][at + wanted.len()..].chars().next();
+                next.is_none_or(|c| !(c.is_alphanumeric() || c == '_'))
+            })
+        })
     }
 
     fn edges(&self) -> BTreeMap<Module, BTreeSet<Module>> {
@@ -161,12 +168,14 @@ fn expanded(tree: &str) -> Vec<Vec<String>> {
     parts.flat_map(|part| expanded(&format!("{prefix}{}", part.trim()))).collect()
 }
 
-/// The modules from which one can be reached again, each with those on the way; a module and its own children are no circle.
+/// The modules from which one can be reached again, each with those on the way. What a module and its own children import of one
+/// another is left out: children that lead to each other are a circle even so.
 fn circles(edges: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<BTreeSet<Module>> {
     let reach = |from: &Module| {
         let (mut seen, mut work) = (BTreeSet::new(), vec![from.clone()]);
         while let Some(module) = work.pop() {
-            for next in edges.get(&module).into_iter().flatten() {
+            let is_family = |other: &Module| other.starts_with(&module) || module.starts_with(other);
+            for next in edges.get(&module).into_iter().flatten().filter(|next| !is_family(next)) {
                 if seen.insert(next.clone()) {
                     work.push(next.clone());
                 }
@@ -182,8 +191,7 @@ fn circles(edges: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<BTreeSet<Module>> 
             .filter(|other| reached.get(other).is_some_and(|back| back.contains(*module)))
             .cloned()
             .collect();
-        let family = circle.iter().any(|top| circle.iter().all(|other| other.starts_with(top)));
-        if circle.len() > 1 && !family && !found.contains(&circle) {
+        if circle.len() > 1 && !found.contains(&circle) {
             found.push(circle);
         }
     }
@@ -246,6 +254,7 @@ fn a_circle_is_found_and_a_family_is_none() {
     };
     assert_eq!(circles(&edges(&[("a", "b"), ("b", "c"), ("c", "a")])).len(), 1);
     assert_eq!(circles(&edges(&[("a", "a/b"), ("a/b", "a"), ("a", "c")])).len(), 0);
+    assert_eq!(circles(&edges(&[("a", "a/b"), ("a/b", "a"), ("a/b", "a/c"), ("a/c", "a/b")])).len(), 1);
     assert_eq!(expanded("crate::a::{b, c::{d, e}}").len(), 3);
 }
 

@@ -3,6 +3,7 @@
 mod library;
 mod operation;
 mod printed_lines;
+mod rules;
 mod statement;
 mod writes;
 
@@ -17,8 +18,9 @@ use super::types::{Literal, Type};
 
 pub use library::{Assign, Layout, LibraryCall, LibraryOp, MATMUL_CHUNK, Way};
 pub(crate) use library::{Extents, extents};
-pub use operation::{Bound, HostArg, HostFunction, Operation, Rule, Ruled, Rules, Saved, Work};
+pub use operation::{HostArg, HostFunction, Operation, Work};
 pub use printed_lines::{Format, Piece, Print, Stream};
+pub use rules::{Bound, Rule, Ruled, Rules, Saved};
 pub use statement::*;
 
 /// What a program may do with an array parameter.

@@ -2,7 +2,7 @@
 
 use ebbtide_ir::{ArrayId, Param};
 
-use super::choose::Chosen;
+use super::choose::{Chosen, ShapesByName};
 use super::{CompiledGradient, parts};
 use crate::array::arguments::{Arg, bind};
 use crate::device::frame::Frame;
@@ -13,7 +13,7 @@ use crate::gradient::planner::Need;
 use crate::gradient::ran::Ran;
 use crate::gradient::run::durable::{Frontier, Reached, of_restored};
 use crate::gradient::run::hosted::Log;
-use crate::gradient::run::room::{Asking, PlanAnew, ShapesByName, ask_for_room};
+use crate::gradient::run::room::{Asking, PlanAnew, ask_for_room};
 use crate::gradient::run::{Means, Run};
 use crate::gradient::watch::observed;
 use crate::launch::yielded::Yielded;

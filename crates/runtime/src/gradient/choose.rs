@@ -1,6 +1,6 @@
 //! Which gradient program a launch runs, and under which plan.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ebbtide_autodiff::Inner;
@@ -16,10 +16,12 @@ use crate::gradient::last_needs::Needs;
 use crate::gradient::parts;
 use crate::gradient::plan::{Budget, Plan};
 use crate::gradient::planner::{Found, Need, Schedules, plan};
-use crate::gradient::run::room::ShapesByName;
 use crate::gradient::tiers::{Reach, Tiers};
 use crate::launch::parts::together;
 use crate::launch::unequal_shapes;
+
+/// The shapes of parameters, by name, where they are not those of the launch.
+pub(crate) type ShapesByName = BTreeMap<String, Vec<usize>>;
 
 /// Plans made before: planning is worth remembering, since most launches have the shapes of the last one.
 pub(super) type Plans = Arc<Mutex<Vec<(Shapes, Vec<Needs>, Budget, Tiers, Chosen)>>>;

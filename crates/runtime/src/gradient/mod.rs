@@ -40,13 +40,12 @@ use crate::gradient::plan::{Budget, Plan};
 use crate::gradient::ran::{Ran, Replay};
 use crate::gradient::run::durable::{Frontier, part_dir};
 use crate::gradient::run::hosted::OnYield;
-use crate::gradient::run::room::ShapesByName;
 use crate::gradient::tiers::Tiers;
 use crate::gradient::watch::{Observer, Watch};
 use crate::launch::parts::around;
 use crate::memory::spare::Spare;
 use attempt::{Attempt, Before, Planning};
-use choose::{Chosen, Plans, with_alike_shapes};
+use choose::{Chosen, Plans, ShapesByName, with_alike_shapes};
 
 /// The gradient of a program, compiled for a device, without the types of its parameters.
 ///

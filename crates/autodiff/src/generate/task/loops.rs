@@ -6,7 +6,7 @@ use ebbtide_ir::{Block, LocalId, Loop, LoopKind, Op, Stmt, ValueId, walk};
 
 use super::Task;
 use super::capture::Around;
-use super::replay::{Iterations, Replay, Tape};
+use super::replay::{Iterations, Replay, Tape, last_first};
 use crate::analysis::iteration_number::Level;
 use crate::error::Error;
 use crate::writer::Writer;
@@ -342,14 +342,4 @@ impl Task<'_> {
         };
         gets.iter().all(|get| uses.get(get) == Some(&1) && linear(get))
     }
-}
-
-/// The inner iteration that stands in place of another when they are taken last first.
-pub(super) fn last_first(w: &mut Writer, from: ValueId, to: ValueId, back: ValueId, name: String) -> ValueId {
-    let sum = w.add(from, to);
-    let one = w.index(1);
-    let last = w.sub(sum, one);
-    let iteration = w.sub(last, back);
-    w.program.values[iteration.index()].name = Some(name);
-    iteration
 }

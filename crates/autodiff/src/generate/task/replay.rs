@@ -13,7 +13,6 @@ use std::collections::HashMap;
 use ebbtide_ir::{ArrayId, Binary, Branch, Compare, Indices, LocalId, Loop, LoopKind, Stmt, Type, ValueId};
 
 use super::Task;
-use super::loops::last_first;
 use crate::analysis::iteration_number::{Level, Step, has_few_iterations};
 use crate::error::Error;
 use crate::normalize::early::early;
@@ -284,4 +283,14 @@ fn rounded_up(w: &mut Writer, a: ValueId, b: ValueId) -> ValueId {
     let more = w.sub(b, one);
     let sum = w.add(a, more);
     w.div(sum, b)
+}
+
+/// The inner iteration that stands in place of another when they are taken last first.
+pub(super) fn last_first(w: &mut Writer, from: ValueId, to: ValueId, back: ValueId, name: String) -> ValueId {
+    let sum = w.add(from, to);
+    let one = w.index(1);
+    let last = w.sub(sum, one);
+    let iteration = w.sub(last, back);
+    w.program.values[iteration.index()].name = Some(name);
+    iteration
 }

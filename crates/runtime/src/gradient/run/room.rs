@@ -10,15 +10,12 @@ use crate::array::any_array::byte_count;
 use crate::device::Device;
 use crate::device::frame::extents::from_arguments;
 use crate::error::{Error, Result};
-use crate::gradient::choose::Chosen;
+use crate::gradient::choose::{Chosen, ShapesByName};
 use crate::gradient::plan::Budget;
 use crate::gradient::run::Run;
 use crate::gradient::steps::Sweep;
 use crate::launch::yielded::{Shortage, Yielded};
 use crate::memory::spare::Spare;
-
-/// The shapes of parameters, by name, where they are not those of the launch.
-pub(crate) type ShapesByName = BTreeMap<String, Vec<usize>>;
 
 /// Plans a run for other shapes than those of its launch.
 pub(crate) trait PlanAnew {
