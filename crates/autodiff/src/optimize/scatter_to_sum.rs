@@ -22,19 +22,22 @@ use crate::plan::scratch_arrays::{Domain, Places, ScratchArrays, Tapes};
 use crate::writer::Writer;
 use crate::writer::prune::prune;
 
+mod arms;
 mod copy;
 mod handed;
 mod interchange;
+mod kept_in_arms;
 mod lanes;
 mod nest;
 mod partial;
 mod slice;
 mod sum;
 
+use arms::Path;
 use copy::Copier;
-use handed::{Handed, Outermost, Stores, Wanted};
+use handed::{Handed, Outermost, Stores};
 use lanes::{LANES, wants_lanes};
-use slice::{defined, only, updates, without};
+use slice::{Wanted, defined, only, updates, without};
 
 pub(crate) use interchange::Interchanged;
 pub(crate) use partial::partial_sums;
@@ -125,6 +128,7 @@ pub(crate) fn split(w: &mut Writer, kept: &mut ScratchArrays, whole: Whole<'_>) 
     let mut count = 0;
     for (at, mut stmt) in whole.body.into_iter().enumerate() {
         out.body.extend(keeps.before.remove(&at).into_iter().flatten());
+        arms::insert(&mut stmt, &keeps.in_arms.remove(&at).unwrap_or_default());
         keeps.insert_in_loops(std::slice::from_mut(&mut stmt));
         out.body.extend(without(stmt, &taken, &mut count));
     }
@@ -141,6 +145,8 @@ struct Keeps {
     before: BTreeMap<usize, Block>,
     /// Before statements of loops, by their number in the loop's body.
     in_loops: BTreeMap<(LoopId, usize), Block>,
+    /// Before statements of arms, by the number of the statement of the body that they are in.
+    in_arms: BTreeMap<usize, BTreeMap<Path, Block>>,
 }
 
 impl Keeps {
@@ -148,6 +154,10 @@ impl Keeps {
         self.before.entry(at).or_default().extend(stores.before);
         for (place, block) in stores.in_loops {
             self.in_loops.entry(place).or_default().extend(block);
+        }
+        let in_arms = self.in_arms.entry(at).or_default();
+        for (path, block) in stores.in_arms {
+            in_arms.entry(path).or_default().extend(block);
         }
     }
 
@@ -365,20 +375,25 @@ impl Splitter<'_> {
             if self.holders.contains_key(h) {
                 continue;
             }
-            let ty = h.ty(w);
-            let (Some(own), Some(domain)) = (own, &self.domain) else {
+            let (Some(own), Some(array)) = (own, self.new_holder(w, kept, *h)) else {
                 w.end();
                 return None;
             };
-            let number = self.holders.values().filter(|a| w.program.array(**a).ty == ty).count();
-            let array = kept.array(w, ty, domain, &Places::One, number);
             let value = h.value(w);
             w.store(array, own, value, None);
-            self.holders.insert(*h, array);
             stores = true;
         }
         let block = w.end();
         Some(if stores { block } else { Block::new() })
+    }
+
+    /// An array of the loop's shape for something that is handed on.
+    fn new_holder(&mut self, w: &mut Writer, kept: &mut ScratchArrays, h: Handed) -> Option<ArrayId> {
+        let (ty, domain) = (h.ty(w), self.domain.as_ref()?);
+        let number = self.holders.values().filter(|a| w.program.array(**a).ty == ty).count();
+        let array = kept.array(w, ty, domain, &Places::One, number);
+        self.holders.insert(h, array);
+        Some(array)
     }
 
     /// The place of an iteration in the arrays of the loop's shape.

@@ -11,12 +11,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Block, Indices, LocalId, Loop, LoopId, LoopKind, Op, Program, Stmt, Type, ValueId, is_zero, walk,
+    ArrayId, Block, Indices, LocalId, Loop, LoopId, LoopKind, Op, Program, Stmt, Type, ValueId, is_zero,
 };
 
 use super::Splitter;
+use super::arms::{Arm, Path, path};
 use super::copy::Copier;
-use super::slice::{defined, needs, only, read_by, updates};
+use super::slice::{Wanted, changes, defined, needs, only, read_by, updates};
 use crate::analysis::iteration_number::{Level, Step, has_few_iterations};
 use crate::normalize::early::early;
 use crate::plan::scratch_arrays::{Places, ScratchArrays, write};
@@ -33,6 +34,8 @@ pub(super) enum Handed {
     InIteration(ValueId, LoopId),
     /// What a local holds in each inner iteration of a loop before the statement of this number of its body.
     LocalInIteration(LocalId, LoopId, usize),
+    /// What a local holds before the statement of this number of the innermost arm, in the statement of that number.
+    LocalInArm(LocalId, usize, usize),
 }
 
 impl Handed {
@@ -40,14 +43,14 @@ impl Handed {
     fn in_iteration_of(self) -> Option<LoopId> {
         match self {
             Handed::InIteration(_, l) | Handed::LocalInIteration(_, l, _) => Some(l),
-            Handed::Value(_) | Handed::Local(..) => None,
+            Handed::Value(_) | Handed::Local(..) | Handed::LocalInArm(..) => None,
         }
     }
 
     pub(super) fn ty(self, w: &Writer) -> Type {
         match self {
             Handed::Value(v) | Handed::InIteration(v, _) => w.ty(v),
-            Handed::Local(local, _) | Handed::LocalInIteration(local, ..) => {
+            Handed::Local(local, _) | Handed::LocalInIteration(local, ..) | Handed::LocalInArm(local, ..) => {
                 w.program.locals[local.index()].ty
             }
         }
@@ -57,7 +60,9 @@ impl Handed {
     pub(super) fn value(self, w: &mut Writer) -> ValueId {
         match self {
             Handed::Value(v) | Handed::InIteration(v, _) => v,
-            Handed::Local(local, _) | Handed::LocalInIteration(local, ..) => w.get(local),
+            Handed::Local(local, _) | Handed::LocalInIteration(local, ..) | Handed::LocalInArm(local, ..) => {
+                w.get(local)
+            }
         }
     }
 }
@@ -69,6 +74,8 @@ pub(super) struct Stores {
     pub before: Block,
     /// Before statements of loops around them, by their number in the loop's body.
     pub in_loops: BTreeMap<(LoopId, usize), Block>,
+    /// Before statements of arms around them.
+    pub in_arms: BTreeMap<Path, Block>,
 }
 
 /// A statement to be copied.
@@ -76,13 +83,13 @@ pub(super) struct Copied {
     pub block: Block,
     /// What its iteration hands on to it.
     pub handed: BTreeSet<Handed>,
-    /// Which statement of the innermost loop that hands something on it is.
-    place: usize,
+    /// Which statement of the innermost loop or arm that hands something on it is.
+    pub place: usize,
 }
 
 /// A loop around updates whose inner iterations can hand something on.
 #[derive(Clone, Copy)]
-struct Link<'b> {
+pub(super) struct Link<'b> {
     inner: &'b Loop,
     /// That loop in the source: this one takes its inner iterations backwards.
     level: Level,
@@ -98,7 +105,9 @@ pub(super) struct Way<'b> {
     /// The arrays that are read.
     pub read: BTreeSet<ArrayId>,
     /// The loops whose inner iterations hand something on, outermost first.
-    chain: Vec<Link<'b>>,
+    pub chain: Vec<Link<'b>>,
+    /// The arms that hand something on, outermost first.
+    pub arms: Vec<Arm<'b>>,
 }
 
 impl Way<'_> {
@@ -107,9 +116,18 @@ impl Way<'_> {
         self.copied.iter().flat_map(|copied| &copied.handed).any(|h| h.in_iteration_of().is_some())
     }
 
-    fn repeats(&self, program: &Program) -> Repeats {
+    pub fn repeats(&self, program: &Program) -> Repeats {
         let each = self.copied.iter().map(|copied| repeats(program, &copied.block));
         each.max().unwrap_or(Repeats::Nothing)
+    }
+
+    /// The innermost arm in which something that is handed on comes to life.
+    fn arm(&self, h: Handed) -> Option<usize> {
+        match h {
+            Handed::Value(v) => self.arms.iter().rposition(|arm| arm.defines(v)),
+            Handed::LocalInArm(..) => self.arms.len().checked_sub(1),
+            _ => None,
+        }
     }
 
     /// Which link stands for a loop.
@@ -174,22 +192,6 @@ fn keeps_anyway(chain: &[Link<'_>]) -> bool {
     chain.first().is_some_and(|link| link.inner.body.iter().any(sums))
 }
 
-/// The updates to be taken out of a statement of a parallel loop.
-pub(super) struct Wanted<'b> {
-    pub stmt: &'b Stmt,
-    /// Which statement of the loop's body it is.
-    pub at: usize,
-    /// The updates, by their number in the statement.
-    pub numbers: BTreeSet<usize>,
-}
-
-impl Wanted<'_> {
-    /// Does a statement with this many updates before it hold one of them?
-    fn is_in(&self, before: usize, stmt: &Stmt) -> bool {
-        self.numbers.range(before..before + updates(stmt)).next().is_some()
-    }
-}
-
 impl Splitter<'_> {
     /// What is copied, and what iterations hand on to it. With as few places as will do: each loop that hands something on
     /// multiplies them by its length.
@@ -211,6 +213,9 @@ impl Splitter<'_> {
             _ => None,
         };
         let way = first.or(whole)?;
+        if let Some(in_arms) = self.way_in_arms(w, wanted, vars, &way) {
+            return Some(in_arms);
+        }
         let depth = way.chain.len();
         let repeated = way.repeats(&w.program);
         let deeper = match repeated {
@@ -269,7 +274,8 @@ impl Splitter<'_> {
             Some(link) => (link.inner.body.as_slice(), link.before),
             None => (std::slice::from_ref(wanted.stmt), 0),
         };
-        let mut way = Way { copied: Vec::new(), read: BTreeSet::new(), chain: chain.to_vec() };
+        let mut way =
+            Way { copied: Vec::new(), read: BTreeSet::new(), chain: chain.to_vec(), arms: Vec::new() };
         for (place, stmt) in body.iter().enumerate() {
             let first = count;
             count += updates(stmt);
@@ -287,7 +293,7 @@ impl Splitter<'_> {
     }
 
     /// What a statement uses of the rest of its iteration and is not made again; `None` where that cannot be handed on.
-    fn handed(
+    pub(super) fn handed(
         &self,
         w: &Writer,
         (way, copied): (&mut Way<'_>, &Copied),
@@ -314,10 +320,13 @@ impl Splitter<'_> {
             if w.program.locals[local.index()].ty == Type::Index {
                 return None;
             }
-            handed.insert(match way.chain.iter().rposition(|link| changes(link.inner, local)) {
+            handed.insert(match way.chain.iter().rposition(|link| changes(&link.inner.body, local)) {
                 Some(link) => {
                     let place = way.place(link, copied);
                     Handed::LocalInIteration(local, way.chain[link].inner.id, place)
+                }
+                None if way.arms.iter().any(|arm| arm.changes(local)) => {
+                    Handed::LocalInArm(local, at, copied.place)
                 }
                 None => Handed::Local(local, at),
             });
@@ -358,7 +367,13 @@ impl Splitter<'_> {
         for copied in &way.copied {
             let (in_iteration, before): (BTreeSet<Handed>, BTreeSet<Handed>) =
                 copied.handed.iter().copied().partition(|h| h.in_iteration_of().is_some());
+            let (in_arms, before): (BTreeSet<Handed>, BTreeSet<Handed>) =
+                before.into_iter().partition(|h| way.arm(*h).is_some());
             stores.before.extend(self.keep(w, kept, &before)?);
+            for h in in_arms {
+                let arms = way.arms.get(..=way.arm(h)?)?;
+                self.keep_in_arm(w, kept, h, path(arms), &mut stores)?;
+            }
             for h in in_iteration {
                 if self.holders.contains_key(&h) {
                     continue;
@@ -462,21 +477,12 @@ impl Splitter<'_> {
             let Some(place) = place else { continue };
             match h {
                 Handed::Value(v) | Handed::InIteration(v, _) => copier.hand(w, *v, array, place),
-                Handed::Local(local, _) | Handed::LocalInIteration(local, ..) => {
-                    copier.hand_local(w, *local, array, place)
-                }
+                Handed::Local(local, _)
+                | Handed::LocalInIteration(local, ..)
+                | Handed::LocalInArm(local, ..) => copier.hand_local(w, *local, array, place),
             }
         }
     }
-}
-
-/// Does a loop declare or set the local?
-fn changes(l: &Loop, local: LocalId) -> bool {
-    let mut changes = false;
-    walk(&l.body, &mut |stmt| {
-        changes |= matches!(stmt, Stmt::Declare(changed, _) | Stmt::Set(changed, _) if *changed == local);
-    });
-    changes
 }
 
 /// The inner iteration of the source's loop that an inner iteration of a loop takes back: the last one first.

@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_ir::{Affine, ArrayId, Block, Indices, Loop, LoopId, Stmt, Store, ValueId};
 
 use super::Splitter;
-use super::handed::Wanted;
 use super::lanes::wants_lanes;
-use super::slice::{only, updates};
+use super::slice::{Wanted, only, updates};
 use crate::analysis::index_preimage::{Variable, preimage};
 use crate::writer::Writer;
 use crate::writer::prune::prune;

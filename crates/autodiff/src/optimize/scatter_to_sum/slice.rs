@@ -11,6 +11,22 @@ pub(super) fn updates(stmt: &Stmt) -> usize {
     count
 }
 
+/// The updates to be taken out of a statement of a parallel loop.
+pub(super) struct Wanted<'b> {
+    pub stmt: &'b Stmt,
+    /// Which statement of the loop's body it is.
+    pub at: usize,
+    /// The updates, by their number in the statement.
+    pub numbers: BTreeSet<usize>,
+}
+
+impl Wanted<'_> {
+    /// Does a statement with this many updates before it hold one of them?
+    pub fn is_in(&self, before: usize, stmt: &Stmt) -> bool {
+        self.numbers.range(before..before + updates(stmt)).next().is_some()
+    }
+}
+
 /// The values that come to life in a loop.
 pub(super) fn defined(ranges: &[Range], body: &Block) -> BTreeSet<ValueId> {
     let mut defined: BTreeSet<ValueId> = ranges.iter().map(|r| r.var).collect();
@@ -20,6 +36,15 @@ pub(super) fn defined(ranges: &[Range], body: &Block) -> BTreeSet<ValueId> {
         _ => {}
     });
     defined
+}
+
+/// Does a block declare or set the local?
+pub(super) fn changes(block: &Block, local: LocalId) -> bool {
+    let mut changes = false;
+    walk(block, &mut |stmt| {
+        changes |= matches!(stmt, Stmt::Declare(changed, _) | Stmt::Set(changed, _) if *changed == local);
+    });
+    changes
 }
 
 /// The statement with some of its updates, by number, and nothing else that writes an array.
