@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use owner::{create_private, is_own, others_can_write};
 use seal::KEY_DIGITS;
-use workplace::{Workplace, abandoned, bytes_in, is_temporary};
+use workplace::{Workplace, abandoned, bytes_in, is_temporary, remove_abandoned};
 
 /// Began the names of files that were being written, in earlier versions.
 const WRITING: &str = ".ebbtide-write-";
@@ -187,7 +187,7 @@ impl Cache {
                 _ => {}
             }
         }
-        self.remove_abandoned();
+        remove_abandoned(&self.folder);
         for left in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let name = left.file_name();
             let name = name.to_string_lossy();
@@ -259,14 +259,8 @@ impl Cache {
         entries
     }
 
-    fn remove_abandoned(&self) {
-        for place in abandoned(&self.folder) {
-            let _ = fs::remove_dir_all(place);
-        }
-    }
-
     fn trim(&self) {
-        self.remove_abandoned();
+        remove_abandoned(&self.folder);
         let entries = self.entries();
         let mut bytes: u64 = entries.iter().map(|e| e.1).sum();
         for (library, size, _) in entries {

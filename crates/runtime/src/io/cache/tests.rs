@@ -133,6 +133,39 @@ fn c46_clearing_spares_what_is_being_built_and_takes_what_dead_processes_left() 
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "an entry and its seal");
 }
 
+/// Threads that build and threads that clear away what dead processes left: nobody loses the folder in which it builds.
+#[test]
+fn a_workplace_that_was_just_made_is_nobody_elses() {
+    let folder = tempfile::tempdir().unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let builders: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let place = Workplace::new(folder.path()).unwrap();
+                        fs::write(place.path().join("program.c"), "text").unwrap();
+                        assert_eq!(fs::read(place.path().join("program.c")).unwrap(), b"text");
+                    }
+                })
+            })
+            .collect();
+        let clearing = [(); 2].map(|()| {
+            scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    remove_abandoned(folder.path());
+                }
+            })
+        });
+        let built: Vec<_> = builders.into_iter().map(|builder| builder.join()).collect();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        clearing.into_iter().for_each(|thread| thread.join().unwrap());
+        built.into_iter().for_each(|built| built.unwrap());
+    });
+    remove_abandoned(folder.path());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn what_dead_processes_left_goes_when_something_is_built() {
     let folder = tempfile::tempdir().unwrap();

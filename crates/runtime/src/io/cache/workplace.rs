@@ -4,10 +4,14 @@
 //! folder whose lock is free belongs to a process that is gone: it is counted and can be removed.
 
 use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Begins the names of folders in which something is built.
 const BUILDING: &str = ".ebbtide-build-";
+
+/// Begins the names of such folders while they are removed.
+const GONE: &str = ".ebbtide-gone-";
 
 /// The random characters at the end of a temporary name.
 const RANDOM: usize = 6;
@@ -26,13 +30,12 @@ pub(super) struct Workplace {
 impl Workplace {
     /// A new one in this cache folder.
     pub fn new(cache: &Path) -> std::io::Result<Workplace> {
-        // Between making the folder and locking it, another process may clear the cache: then another one is made.
+        // Between making the folder and locking it, someone else may take it for abandoned: then another one is made.
+        let lost = |e: &std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists);
         let mut tries = 0;
         loop {
             match Workplace::once(cache) {
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound && cache.is_dir() && tries < 100 => {
-                    tries += 1
-                }
+                Err(e) if lost(&e) && cache.is_dir() && tries < 100 => tries += 1,
                 made => return made,
             }
         }
@@ -43,6 +46,7 @@ impl Workplace {
         let path = folder.path().join(LOCK);
         let lock = File::create_new(&path)?;
         lock.lock()?;
+        // Who removes a folder holds its lock until it is gone.
         fs::metadata(&path)?;
         Ok(Workplace { folder, _lock: lock })
     }
@@ -55,17 +59,49 @@ impl Workplace {
 /// The workplaces in a cache folder whose processes are gone.
 pub(super) fn abandoned(cache: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(cache).into_iter().flatten().flatten();
-    let places = entries.filter(|entry| {
-        is_temporary(&entry.file_name().to_string_lossy(), BUILDING)
-            && entry.file_type().is_ok_and(|kind| kind.is_dir())
-    });
-    places.map(|entry| entry.path()).filter(|place| is_abandoned(place)).collect()
+    let named = |entry: &fs::DirEntry, prefix| is_temporary(&entry.file_name().to_string_lossy(), prefix);
+    let places = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let abandoned =
+        places.filter(|entry| named(entry, GONE) || (named(entry, BUILDING) && is_abandoned(&entry.path())));
+    abandoned.map(|entry| entry.path()).collect()
+}
+
+/// Removes the workplaces in a cache folder whose processes are gone.
+pub(super) fn remove_abandoned(cache: &Path) {
+    for place in abandoned(cache) {
+        if let Some(gone) = gone(&place) {
+            // Since it was looked at, its process may have locked it: whoever has the lock has the folder. Under another name
+            // nothing can be put into it any more.
+            let Some(_lock) = lock_of_abandoned(&place) else { continue };
+            let place = if fs::rename(&place, &gone).is_ok() { gone } else { place };
+            let _ = fs::remove_dir_all(place);
+        } else {
+            let _ = fs::remove_dir_all(place);
+        }
+    }
+}
+
+/// What a workplace is called while it is removed; `None` for one that is called so.
+fn gone(place: &Path) -> Option<PathBuf> {
+    let random = place.file_name()?.to_str()?.strip_prefix(BUILDING)?;
+    Some(place.with_file_name(format!("{GONE}{random}")))
+}
+
+/// The lock of a workplace that no process has; one is made where there is none, so that none can be made any more.
+fn lock_of_abandoned(place: &Path) -> Option<File> {
+    let path = place.join(LOCK);
+    let lock = match File::create_new(&path) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => File::open(&path),
+        made => made,
+    };
+    let lock = lock.ok()?;
+    (!matches!(lock.try_lock(), Err(TryLockError::WouldBlock))).then_some(lock)
 }
 
 fn is_abandoned(place: &Path) -> bool {
     match File::open(place.join(LOCK)) {
         Ok(lock) => !matches!(lock.try_lock(), Err(TryLockError::WouldBlock)),
-        Err(e) => e.kind() == std::io::ErrorKind::NotFound,
+        Err(e) => e.kind() == ErrorKind::NotFound,
     }
 }
 
