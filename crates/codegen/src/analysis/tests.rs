@@ -427,3 +427,23 @@ fn corners_are_those_of_the_variables_of_a_sum_unless_there_are_too_many() {
         assert_eq!(interior.unproved.is_empty(), proved, "{used}");
     }
 }
+
+#[test]
+fn variables_that_go_against_each_other_are_asked_for_at_opposite_ends() {
+    // `i + k - m` is least where `k` is first and `m` last, and greatest the other way round.
+    for (signs, expected) in [([1, -1], (2, 3)), ([-1, 1], (2, 3)), ([1, 1], (0, 1)), ([-1, -1], (4, 5))] {
+        let mut l = Loop::new(0, 0);
+        let [zero, three] = [0, 3].map(|k| l.b.literal(Literal::index(k)));
+        let variables = [(); 2].map(|()| l.b.begin_for("k", zero, three));
+        let at = variables
+            .iter()
+            .zip(signs)
+            .fold(l.i, |at, (k, sign)| l.b.binary(if sign > 0 { Binary::Add } else { Binary::Sub }, at, *k));
+        l.copy(at);
+        variables.iter().for_each(|_| l.b.end_loop(None));
+        let program = l.finish();
+        let sized = Sized { program: &program, extents: [5, 5, 3] };
+        let interior = interior(&program, sized.par(), &sized.inside(), Decide::Columns);
+        assert_eq!(sized.interval(&interior.interval()), expected, "{signs:?}");
+    }
+}

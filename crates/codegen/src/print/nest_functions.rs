@@ -66,7 +66,7 @@ impl LoopFunctions {
         let (mut before, mut arguments, mut behind) = (String::new(), String::new(), String::new());
         for (k, p) in parameters.iter().enumerate() {
             let ty = known(p)?;
-            // How vectors are handed over depends on the compiler's mood, so their places are.
+            // How vectors are passed depends on the options of the compiler, so their addresses are.
             if !is_set(p) && !is_vector(ty) {
                 head += &format!(", {ty} const {p}");
                 arguments += &format!(", {p}");

@@ -69,13 +69,14 @@ pub(super) fn abandoned(cache: &Path) -> Vec<PathBuf> {
 /// Removes the workplaces in a cache folder whose processes are gone.
 pub(super) fn remove_abandoned(cache: &Path) {
     for place in abandoned(cache) {
-        if let Some(gone) = gone(&place) {
-            // Since it was looked at, its process may have locked it: whoever has the lock has the folder. Under another name
-            // nothing can be put into it any more.
-            let Some(_lock) = lock_of_abandoned(&place) else { continue };
-            let place = if fs::rename(&place, &gone).is_ok() { gone } else { place };
+        let Some(gone) = gone(&place) else {
             let _ = fs::remove_dir_all(place);
-        } else {
+            continue;
+        };
+        // Since it was looked at, its process may have locked it: whoever has the lock has the folder. Under another name nothing
+        // can be put into it any more.
+        if let Some(_lock) = lock_of_abandoned(&place) {
+            let place = if fs::rename(&place, &gone).is_ok() { gone } else { place };
             let _ = fs::remove_dir_all(place);
         }
     }
