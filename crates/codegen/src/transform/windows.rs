@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{Affines, ArrayId, Literal};
 
+use crate::analysis::along_rows::is_window;
 use crate::analysis::motion::Motion;
 use crate::kernel::expr::Expr;
 use crate::kernel::name::{Fresh, Name, Ty, Variable};
@@ -19,9 +20,6 @@ use crate::kernel::stmt::{
 };
 use crate::kernel::tiles::index_statements;
 use crate::transform::row_tiles::{defined, side};
-
-/// So many elements of an array are handed on at most: more would not stay in registers.
-const WIDEST: i64 = 4;
 
 /// The body whose loops hand on elements in vectors of this type. The depth of recursion is that of nesting in the source.
 pub(crate) fn windows(body: Body, affines: &Affines, ty: Ty, fresh: &mut Fresh) -> Body {
@@ -138,8 +136,7 @@ fn window(body: &Body, places: &[usize], motion: &Motion, ty: Ty, fresh: &mut Fr
     let all: BTreeSet<i64> = touches.iter().map(|touch| touch.ahead).collect();
     let (last, first) = (*all.first()?, *all.last()?);
     // Each of them exists, since it is touched.
-    let known = last < first && first - last < WIDEST && all.len() as i64 == first - last + 1;
-    known.then(|| {
+    (last < first && is_window(&all)).then(|| {
         let names = all.iter().map(|_| Variable::Handed(fresh.next()).into()).collect();
         Window { touches, names, last, first, stored, written }
     })
