@@ -556,7 +556,7 @@ pub fn a_loop_with_very_many_reductions_is_like_any_other() {
 /// and checks nothing.
 #[test]
 pub fn hostile_data_is_clean_under_sanitisers() {
-    const FLAGS: &str = "-Og -fsanitize=address,undefined -fno-sanitize-recover=all";
+    const FLAGS: &str = "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all";
     let folder = std::env::temp_dir().join(format!("ebbtide-sanitised-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     if !finds_errors(&folder, FLAGS) {
