@@ -32,6 +32,8 @@ pub struct Gpu {
     pub capability: (i32, i32),
     /// The number of its multiprocessors.
     pub multiprocessors: u32,
+    /// The most bytes that the threads of a block can share.
+    block_memory: u32,
     /// The bytes of its memory.
     pub bytes: u64,
 }
@@ -49,6 +51,8 @@ impl std::fmt::Debug for Gpu {
 
 /// The attributes of a device that are asked for, by their number in the driver's interface.
 const MULTIPROCESSORS: c_int = 16;
+/// The most bytes that the threads of a block can share, where the kernel is set up for it.
+const BLOCK_MEMORY: c_int = 97;
 const CAPABILITY_MAJOR: c_int = 75;
 const CAPABILITY_MINOR: c_int = 76;
 const COOPERATIVE_LAUNCH: c_int = 95;
@@ -128,6 +132,7 @@ impl Gpu {
                 name: CStr::from_ptr(name.as_ptr()).to_string_lossy().to_string(),
                 capability: (attribute(CAPABILITY_MAJOR)?, attribute(CAPABILITY_MINOR)?),
                 multiprocessors: attribute(MULTIPROCESSORS)?.max(1) as u32,
+                block_memory: attribute(BLOCK_MEMORY)?.max(0) as u32,
                 bytes: bytes as u64,
             })
         }

@@ -142,9 +142,12 @@ impl Native {
         let target = Architecture { places, ..self.target.clone() };
         let modules = self.modules(&target)?;
         let kernels = (0..self.domains.len())
-            .map(|k| self.kernel(&modules[self.unit.parts[k]], &format!("segment_{k}"), self.threads(k)))
+            .map(|k| {
+                let (module, name) = (&modules[self.unit.parts[k]], format!("segment_{k}"));
+                self.kernel(module, &name, self.threads(k), self.domains[k].whole_blocks)
+            })
             .collect::<Result<Vec<Kernel>>>()?;
-        let copier = self.kernel(&modules[0], "eb_copy_arrays", target.threads)?;
+        let copier = self.kernel(&modules[0], "eb_copy_arrays", target.threads, false)?;
         Ok(cell.get_or_init(|| Loaded { _modules: modules, kernels, copier }))
     }
 
@@ -212,9 +215,9 @@ impl Native {
         }
     }
 
-    fn kernel(&self, module: &Module, name: &str, threads: u32) -> Result<Kernel> {
+    fn kernel(&self, module: &Module, name: &str, threads: u32, room: bool) -> Result<Kernel> {
         let name = CString::new(name).map_err(|e| self.fail(e.to_string()))?;
-        self.gpu.kernel(module, &name, threads)
+        self.gpu.kernel(module, &name, threads, room)
     }
 
     /// Where leaves put their results, and where iterations note terms of ordered sums.

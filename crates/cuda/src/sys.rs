@@ -126,6 +126,7 @@ functions! {
     cuModuleUnload(module: Handle);
     cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char);
     cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut c_int, function: Handle, threads: c_int, shared: usize);
+    cuFuncGetAttribute(value: *mut c_int, attribute: c_int, function: Handle);
     cuFuncSetAttribute(function: Handle, attribute: c_int, value: c_int);
     cuOccupancyMaxActiveClusters(clusters: *mut c_int, function: Handle, config: *const LaunchConfig);
     cuLaunchKernelEx(config: *const LaunchConfig, function: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void);

@@ -127,6 +127,7 @@ mod tests {
             x[[k, i]] = x[[k - 1, i]] + w[[k, k]]; [], recurs
             x[[i, k]] = x[[i, 2 * k]]; []
             if w[[i, k]] > 0.0 { x[[i, k]] = 0.0; } [w]
-        "#]].assert_eq(&lines);
+        "#]]
+        .assert_eq(&lines);
     }
 }

@@ -197,6 +197,23 @@ impl<'a> Iteration<'a> {
         Ok(())
     }
 
+    /// What an iteration finds computed ahead, where as many follow as are computed at once.
+    fn ahead(&mut self, l: &Loop, (place, all): (i64, i64)) -> Result<Vec<(Name, Bits)>, Ended> {
+        let (Some(ahead), LoopKind::Counted { variable, .. }) = (&l.ahead, &l.kind) else {
+            return Ok(Vec::new());
+        };
+        let (lane, at) = (place % lanes_of(ahead.ty) as i64, self.names[variable].clone());
+        if place - lane + lanes_of(ahead.ty) as i64 > all {
+            return Ok(Vec::new());
+        }
+        let before = self.names.clone();
+        self.names.insert(*variable, vec![at[0].wrapping_sub(lane as Bits)]);
+        self.block(&ahead.body)?;
+        let found = ahead.values.iter().map(|name| (*name, self.names[name][lane as usize])).collect();
+        self.names = before;
+        Ok(found)
+    }
+
     fn inner_loop(&mut self, l: &Loop) -> Result<(), Ended> {
         if let Some(partly) = &l.partly {
             return self.partly_loop(l, partly);
@@ -234,7 +251,11 @@ impl<'a> Iteration<'a> {
             for (name, ty) in &l.sums {
                 self.names.insert(*name, start(ty));
             }
+            let ahead = self.ahead(l, (place, each))?;
             let flow = self.block(&l.body)?;
+            for (name, value) in ahead {
+                assert_eq!(self.names[&name], [value], "{name} is not what was computed ahead");
+            }
             for ((name, ty), lanes) in l.sums.iter().zip(&mut lanes) {
                 add(*ty, &mut lanes[place as usize % LANES], &self.names[name]);
             }

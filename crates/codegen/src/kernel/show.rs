@@ -71,6 +71,11 @@ fn inner_loop(program: &Program, l: &Loop, depth: usize, out: &mut String) {
         let _ = writeln!(out, "{indent}before and behind, in {}..{}", at(&partly.from), at(&partly.to));
         block(program, &partly.body, depth + 1, out);
     }
+    if let Some(ahead) = &l.ahead {
+        let values: Vec<String> = ahead.values.iter().map(ToString::to_string).collect();
+        let _ = writeln!(out, "{indent}ahead: {} as {}", values.join(", "), ahead.ty);
+        block(program, &ahead.body, depth + 1, out);
+    }
     if let Some(ends) = &l.ends {
         for (body, which) in [(&ends.first, "before the first one"), (&ends.last, "behind the last one")] {
             if !body.is_empty() {

@@ -225,6 +225,8 @@ pub(crate) struct Loop {
     pub partly: Option<Box<Partly>>,
     /// What is done around its iterations, where it has any.
     pub ends: Option<Box<Ends>>,
+    /// What its iterations compute alike in all lanes, for several of them at once.
+    pub ahead: Option<Box<Ahead>>,
     /// Its iterations in vectors along the lanes of its sums; steps that change the body come before the one that makes them.
     pub wide: Option<Wide>,
 }
@@ -245,6 +247,16 @@ pub(crate) struct Partly {
 pub(crate) struct Ends {
     pub first: Body,
     pub last: Body,
+}
+
+/// Values of as many iterations of a loop as a vector has lanes, computed before the first of these: each iteration computes the
+/// same.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ahead {
+    pub ty: Ty,
+    pub values: Vec<Name>,
+    /// It has the names of the loop's own body.
+    pub body: Body,
 }
 
 /// Iterations of a loop with sums as vectors of so many lanes: a vector adds to as many of the 16 lanes of a leaf.

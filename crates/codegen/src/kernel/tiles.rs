@@ -21,6 +21,11 @@ pub(crate) struct Tile<'a> {
     pub stored: bool,
 }
 
+/// The vectors of which a loop takes as many iterations at a time as they have lanes, where it does.
+pub(crate) fn at_a_time(l: &Loop) -> Option<Ty> {
+    tiles(l).first().map(|tile| tile.ty).or(l.ahead.as_ref().map(|ahead| ahead.ty))
+}
+
 /// The tiles of a loop, in the order of its statements.
 pub(crate) fn tiles(l: &Loop) -> Vec<Tile<'_>> {
     l.body.iter().filter_map(tile).collect()
@@ -68,7 +73,7 @@ fn is_local(name: Name) -> bool {
 }
 
 /// Adds the names in an expression. The depth of recursion is that of the expression.
-fn names(e: &Expr, found: &mut Vec<Name>) {
+pub(crate) fn names(e: &Expr, found: &mut Vec<Name>) {
     match e {
         Expr::Variable(name) => found.push(*name),
         Expr::Linear { variable, base, .. } | Expr::Ramp { variable, base, .. } => {

@@ -226,6 +226,11 @@ impl Verifier<'_> {
             self.block(&ends.first)?;
             self.block(&ends.last)?;
         }
+        if let Some(ahead) = &l.ahead {
+            ahead.body.iter().try_for_each(|stmt| self.statement(stmt))?;
+            ahead.values.iter().try_for_each(|name| self.expect(&Expr::Variable(*name), ahead.ty))?;
+            self.leave(inside);
+        }
         l.body.iter().try_for_each(|stmt| self.statement(stmt))?;
         self.condition(l.until.as_ref(), INDEX)?;
         if let Some(partly) = &l.partly {
@@ -511,6 +516,7 @@ mod tests {
                 body,
                 partly: None,
                 ends: None,
+                ahead: None,
                 wide: None,
             })
         };

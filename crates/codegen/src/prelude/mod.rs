@@ -48,7 +48,10 @@ pub(crate) fn bucket_scatter() -> String {
 /// The functions that multiply matrices of a type, in CUDA C.
 pub(crate) fn cuda_products(ty: &str) -> String {
     let chunk = ebbtide_ir::MATMUL_CHUNK.to_string();
-    include_str!("matmul.cu").replace("$CHUNK", &chunk).replace("$T", ty)
+    [include_str!("small_products.cu"), include_str!("large_products.cu"), include_str!("matmul.cu")]
+        .concat()
+        .replace("$CHUNK", &chunk)
+        .replace("$T", ty)
 }
 
 /// The functions that let products wait, with places for so many matrices at a time.

@@ -2,7 +2,7 @@
 
 use crate::kernel::name::Name;
 use crate::kernel::stmt::{Body, Loop, LoopKind, Partly};
-use crate::kernel::tiles::tiles;
+use crate::kernel::tiles::at_a_time;
 use crate::print::emitter::{Emitter, line};
 use crate::print::statements::{Context, poll};
 
@@ -37,7 +37,7 @@ impl Emitter<'_> {
                     line!(self, "}}");
                 } else {
                     self.end_of_loop(cx, l, &from, (*v, &from), l.ends.as_ref().map(|ends| &ends.first));
-                    match tiles(l).is_empty() {
+                    match at_a_time(l).is_none() {
                         true => line!(self, "for (i64 {v} = {from}; {v} < end{number}; {v}++) {{"),
                         false => {
                             line!(self, "i64 {v} = {from};");

@@ -8,7 +8,7 @@ use crate::kernel::grid::{Node, visit};
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
 use crate::kernel::stmt::{Loop, Part, Stmt, Wide};
-use crate::kernel::tiles::tiles;
+use crate::kernel::tiles::at_a_time;
 use crate::print::c_types::neutral;
 use crate::print::emitter::{Emitter, line};
 use crate::print::operation::c_ty;
@@ -56,7 +56,7 @@ impl Emitter<'_> {
         // What neither branches nor loops is taken by all lanes side by side.
         let plain = l.body.iter().all(|stmt| !matches!(stmt, Stmt::Loop(_) | Stmt::If { .. }));
         let in_vectors = l.sums.iter().any(|(_, ty)| matches!(ty, Ty::Vector(..)));
-        match plain && (!in_vectors || !tiles(l).is_empty()) {
+        match plain && (!in_vectors || at_a_time(l).is_some()) {
             true => self.lanes_side_by_side(cx, l, &sums, v),
             false => self.lane_by_lane(cx, l, &sums, v),
         }
@@ -147,7 +147,7 @@ impl Emitter<'_> {
                 false => (format!("group{number} < last{number}"), format!("last{number} - group{number}")),
             };
             line!(self, "for (; {going}; group{number} += {LANES}) {{");
-            if whole && !tiles(l).is_empty() {
+            if whole && at_a_time(l).is_some() {
                 line!(self, "i64 {v} = group{number};");
                 self.whole_tiles(cx, l, (v, &format!("group{number} + {LANES}")), |text, cx| {
                     text.term(cx, l, sums);

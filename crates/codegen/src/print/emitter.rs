@@ -57,6 +57,8 @@ pub(crate) struct Emitter<'p> {
     pub others: BTreeSet<(&'static str, usize)>,
     /// The types of which matrices are multiplied.
     pub products: BTreeSet<&'static str>,
+    /// What the iteration that is printed finds computed ahead, where it stands among as many as are computed at once.
+    pub ahead: BTreeSet<Name>,
     /// The types of which rows are turned round.
     pub turned: BTreeSet<&'static str>,
     /// The tapes that are packed; on a CPU.
@@ -129,6 +131,7 @@ impl<'p> Emitter<'p> {
             widths: Vec::new(),
             others: BTreeSet::new(),
             products: BTreeSet::new(),
+            ahead: BTreeSet::new(),
             turned: BTreeSet::new(),
             packed: PackedTapes::default(),
             waiting_places: BTreeMap::new(),

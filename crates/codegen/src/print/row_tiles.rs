@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::kernel::name::{Name, Ty};
 use crate::kernel::stmt::{Loop, Stmt, Way};
-use crate::kernel::tiles::{Tile, index_statements, tiles};
+use crate::kernel::tiles::{Tile, at_a_time, index_statements, tiles};
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
 use crate::print::operation::c_ty;
@@ -20,7 +20,7 @@ impl Emitter<'_> {
         iteration: impl FnOnce(&mut Self, Context),
     ) {
         let tiles = tiles(l);
-        let Some(Ty::Vector(_, lanes)) = tiles.first().map(|tile| tile.ty) else { return };
+        let Some(Ty::Vector(_, lanes)) = at_a_time(l) else { return };
         line!(self, "for (; {limit} - {v} >= {lanes};) {{");
         for Tile { number, ty, stored, .. } in &tiles {
             let Ty::Vector(one, lanes) = *ty else { continue };
@@ -51,9 +51,20 @@ impl Emitter<'_> {
             let apart = rows_apart(element.array, rows);
             line!(self, "eb_turn_{}(rows{number}, {apart}, tile{number});", c_ty(*ty));
         }
+        let outer = std::mem::take(&mut self.ahead);
+        if let Some(ahead) = &l.ahead {
+            let name = |v: &Name| format!("ahead_{v}");
+            let declared: Vec<String> = ahead.values.iter().map(name).collect();
+            line!(self, "{} {}; {{", c_ty(ahead.ty), declared.join(", "));
+            self.body(cx, &ahead.body);
+            ahead.values.iter().for_each(|v| line!(self, "{} = {v};", name(v)));
+            line!(self, "}}");
+            self.ahead.extend(&ahead.values);
+        }
         line!(self, "for (int turn = 0; turn < {lanes}; turn++, {v}++) {{");
         iteration(self, Context { tiles: true, ..cx });
         line!(self, "}}");
+        self.ahead = outer;
         for Tile { number, element, ty, rows, .. } in tiles.iter().filter(|tile| tile.stored) {
             let apart = rows_apart(element.array, rows);
             line!(self, "eb_turn_back_{}(rows{number}, {apart}, tile{number});", c_ty(*ty));

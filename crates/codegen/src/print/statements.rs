@@ -66,6 +66,9 @@ impl Emitter<'_> {
 
     fn body_statement(&mut self, cx: Context, stmt: &Stmt) {
         match stmt {
+            Stmt::Let { name, ty, .. } if cx.tiles && self.ahead.contains(name) => {
+                line!(self, "const {} {name} = ahead_{name}[turn];", c_ty(*ty));
+            }
             Stmt::Let { name, ty, value } => {
                 let value = self.expr(value, cx.pace);
                 line!(self, "const {} {name} = {value};", c_ty(*ty));

@@ -29,6 +29,7 @@ use crate::kernel::show::{is_wanted, show};
 use crate::kernel::stmt::{Body, Check, Part, Stmt, visit_mut};
 use crate::kernel::verify::verify;
 use crate::transform::address_reuse::{addresses, reuse_addresses};
+use crate::transform::ahead::ahead;
 use crate::transform::checks::{faults_aside, faults_at_end, without_checks};
 use crate::transform::hold_elements::hold_elements;
 use crate::transform::interior::{hoist_invariants, in_interior};
@@ -117,8 +118,10 @@ impl Forms<'_> {
     /// A body goes through the steps of its target in their order. Some steps make several bodies of one.
     fn comes_to(&mut self, step: Step) {
         let place = |step: Step| self.steps.iter().position(|other| *other == step);
-        let begins =
-            matches!(step, Step::Lower | Step::Vectorise | Step::Sides | Step::Windows | Step::RowTiles);
+        let begins = matches!(
+            step,
+            Step::Lower | Step::Vectorise | Step::Sides | Step::Windows | Step::RowTiles | Step::Ahead
+        );
         debug_assert!(begins || place(self.reached) < place(step), "{step:?} after {:?}", self.reached);
         self.reached = step;
     }
@@ -306,7 +309,9 @@ impl Forms<'_> {
         let ty = Ty::Vector(element, lanes);
         let mut in_tiles = |body| {
             let body = self.step(Step::Windows, body, |body, fresh| windows(body, &facts.affines, ty, fresh));
-            self.step(Step::RowTiles, body, |body, fresh| row_tiles(body, &facts.affines, ty, fresh))
+            let body =
+                self.step(Step::RowTiles, body, |body, fresh| row_tiles(body, &facts.affines, ty, fresh));
+            self.step(Step::Ahead, body, |body, fresh| ahead(body, ty, fresh))
         };
         let jammed = jammed.map(|(sides, body)| (sides, in_tiles(body)));
         let whole = whole.into_iter().map(in_tiles).collect();

@@ -36,22 +36,47 @@ fn wide(l: &Loop, vector_bytes: usize, fresh: &mut Fresh) -> Option<Wide> {
         return None;
     }
     let lanes = vector_bytes / element.size();
-    let mut passes = Passes {
-        variable,
-        element,
-        coefficients: BTreeMap::from([(variable, 1)]),
-        varying: l.sums.iter().map(|(name, _)| *name).collect(),
-        gathers: 0,
-    };
+    let mut passes = Passes::of(variable, element);
+    passes.varying.extend(l.sums.iter().map(|(name, _)| *name));
     l.body.iter().try_for_each(|stmt| passes.statement(stmt))?;
     let one = l.body.len() + 2 * l.sums.len();
     if l.body.len() + LANE * lanes * passes.gathers >= lanes * one {
         return None;
     }
-    let mut form = |part| {
-        let vectors = Vectors { along: &passes, element, lanes, part, vector: 0, at_once: lanes };
+    let mut form = |part| passes.in_vectors(l.body.iter(), lanes, part, fresh);
+    Some(Wide { lanes, whole: form(Part::Whole)?, tail: form(Part::Tail)? })
+}
+
+/// Lanes are neighbouring iterations of a loop: what its body says of them.
+pub(crate) struct Passes {
+    variable: Name,
+    element: Type,
+    /// By how much indices grow from one iteration to the next, where they do.
+    coefficients: BTreeMap<Name, i64>,
+    /// What else differs between iterations.
+    varying: BTreeSet<Name>,
+    pub gathers: usize,
+}
+
+impl Passes {
+    /// Those of a loop with this variable that compute with floats of this type.
+    pub fn of(variable: Name, element: Type) -> Passes {
+        let coefficients = BTreeMap::from([(variable, 1)]);
+        Passes { variable, element, coefficients, varying: BTreeSet::new(), gathers: 0 }
+    }
+
+    /// Statements that were taken note of, for so many iterations at once.
+    pub fn in_vectors<'s>(
+        &self,
+        statements: impl Iterator<Item = &'s Stmt>,
+        lanes: usize,
+        part: Part,
+        fresh: &mut Fresh,
+    ) -> Option<Body> {
+        let element = self.element;
+        let vectors = Vectors { along: self, element, lanes, part, vector: 0, at_once: lanes };
         let mut out = Body::new();
-        for stmt in &l.body {
+        for stmt in statements {
             match stmt {
                 // Indices are those of the first lane.
                 Stmt::Let { ty: Ty::One(Type::Index), .. } => out.push(stmt.clone()),
@@ -59,24 +84,10 @@ fn wide(l: &Loop, vector_bytes: usize, fresh: &mut Fresh) -> Option<Wide> {
             }
         }
         Some(out)
-    };
-    Some(Wide { lanes, whole: form(Part::Whole)?, tail: form(Part::Tail)? })
-}
+    }
 
-/// Lanes are neighbouring iterations of a loop: what its body says of them.
-struct Passes {
-    variable: Name,
-    element: Type,
-    /// By how much indices grow from one iteration to the next, where they do.
-    coefficients: BTreeMap<Name, i64>,
-    /// What else differs between iterations.
-    varying: BTreeSet<Name>,
-    gathers: usize,
-}
-
-impl Passes {
     /// Takes note of a statement; none where lanes cannot run it side by side.
-    fn statement(&mut self, stmt: &Stmt) -> Option<()> {
+    pub fn statement(&mut self, stmt: &Stmt) -> Option<()> {
         match stmt {
             Stmt::Let { name, ty: Ty::One(Type::Index), value } => {
                 let coefficient = self.growth(value)?;

@@ -260,6 +260,7 @@ impl Lowering<'_> {
             body,
             partly: None,
             ends: None,
+            ahead: None,
             wide: None,
         }));
     }

@@ -1,6 +1,7 @@
 //! Transforms: functions from bodies of iterations to bodies of iterations. Each says where it is legal.
 
 pub(crate) mod address_reuse;
+pub(crate) mod ahead;
 pub(crate) mod checks;
 pub(crate) mod forms;
 pub(crate) mod grid_nest;

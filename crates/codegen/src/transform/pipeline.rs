@@ -22,6 +22,7 @@ pub(crate) const C: &[Step] = &[
     Step::Jam,
     Step::Windows,
     Step::RowTiles,
+    Step::Ahead,
     Step::LanesOfSums,
 ];
 

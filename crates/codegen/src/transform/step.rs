@@ -15,6 +15,7 @@ pub(crate) enum Step {
     Jam,
     Windows,
     RowTiles,
+    Ahead,
     LanesOfSums,
     HoldElements,
     WithoutChecks,
@@ -34,7 +35,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 20] = [
+    pub const OPTIONAL: [Step; 21] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
@@ -43,6 +44,7 @@ impl Step {
         Step::Jam,
         Step::Windows,
         Step::RowTiles,
+        Step::Ahead,
         Step::LanesOfSums,
         Step::Specialise,
         Step::NarrowIndex,
@@ -70,6 +72,7 @@ impl Step {
             Step::Jam => "jam",
             Step::Windows => "windows",
             Step::RowTiles => "row tiles",
+            Step::Ahead => "ahead",
             Step::LanesOfSums => "lanes of sums",
             Step::HoldElements => "hold elements",
             Step::WithoutChecks => "without checks",

@@ -41,6 +41,7 @@ use crate::kernel::show::show;
 use crate::kernel::stmt::{Body, Part};
 use crate::kernel::verify::verify as lawful;
 use crate::transform::address_reuse::{addresses, reuse_addresses};
+use crate::transform::ahead::ahead;
 use crate::transform::checks::{faults_aside, faults_at_end, without_checks};
 use crate::transform::hold_elements::hold_elements;
 use crate::transform::interior::{hoist_invariants, in_interior};
@@ -250,6 +251,7 @@ impl<'p> Loop<'p> {
                     let ty = Ty::Vector(Type::F64, LANES_OF_TESTS);
                     windows(body, &self.facts.affines, ty, &mut fresh)
                 }
+                "ahead" => ahead(body, Ty::Vector(Type::F64, LANES_OF_TESTS), &mut fresh),
                 "row tiles" => {
                     let ty = Ty::Vector(Type::F64, LANES_OF_TESTS);
                     row_tiles(body, &self.facts.affines, ty, &mut fresh)

@@ -131,6 +131,7 @@ on_cuda! {
     library {
         products_have_the_same_bits_on_every_device_for_every_shape,
         products_of_a_few_tiles_have_the_same_bits_on_every_device,
+        products_of_many_tiles_have_the_same_bits_on_every_device,
         a_product_is_what_the_law_says,
         chunks_of_a_product_are_added_in_order,
         products_of_subnormal_numbers_have_the_same_bits_on_every_device,

@@ -153,7 +153,9 @@ fn every_fixture_compiles_with_narrow_and_with_wide_places_and_as_a_batch() {
         ] {
             let target = Architecture { places, kernels, ..Architecture::of(9, 0) };
             let machine_code = compile(&text(&program), &target);
-            assert!(machine_code.is_ok_and(|code| code.starts_with(b"\x7fELF")), "{}", program.name);
+            let code =
+                machine_code.unwrap_or_else(|e| panic!("{}, {places:?}, {kernels:?}: {e}", program.name));
+            assert!(code.starts_with(b"\x7fELF"), "{}", program.name);
         }
     }
 }

@@ -88,6 +88,22 @@ pub fn products_of_a_few_tiles_have_the_same_bits_on_every_device() {
     }
 }
 
+/// Enough for every block of a GPU: whole vectors and single elements, chunks side by side and one after the other, and edges.
+pub fn products_of_many_tiles_have_the_same_bits_on_every_device() {
+    for (ty, into) in [(Type::F64, Assign::Add), (Type::F32, Assign::Replace)] {
+        for (left, right) in LAYOUTS.iter().flat_map(|l| LAYOUTS.map(|r| (*l, r))) {
+            for (m, k, n) in [(520, 1100, 260), (1030, 131, 1032)] {
+                let inputs = [
+                    Input::Array(lying(left, m, k), 1),
+                    Input::Array(lying(right, k, n), 2),
+                    Input::Array(vec![m, n], 3),
+                ];
+                check(&product(ty, left, right, into), &inputs).unwrap();
+            }
+        }
+    }
+}
+
 #[test]
 pub fn a_product_is_what_the_law_says() {
     let of = |values: &[f64]| values.iter().map(|x| Literal::from(*x)).collect::<Vec<_>>();

@@ -17,6 +17,7 @@ const BODIES: &[&str] = &[
     "let mut s = 0.0; #[sum(s)] for k in 0..n { s = s + w[[i, k]] * x[k]; } y[i] = y[i] + s;",
     "let mut s = y[i]; for k in 0..n { if x[k] > 0.0 { s = s + w[[i, k]]; } } y[i] = s;",
     "for r in 0..3 { let mut s = 0.0; for k in 0..n { s = s + w[[i, k]] * x[k]; } y[i] = y[i] + s; }",
+    "let mut s = y[i]; for k in 0..n { s = s * x[k].exp() + (w[[0, k + 1]] * 0.5).tanh(); } y[i] = s;",
     "let mut s = y[i]; for k in n / 8 * 8..n { s = s + w[[i, k]] * x[k]; } y[i] = s;",
     "let mut s = y[i]; for k in n + 5..n { s = s + w[[i, k]] * x[k]; } y[i] = s;",
     "let mut s = y[i]; for k in n + 5..n { s = s + w[[i, n + 1000000000000]] * x[k]; } y[i] = s;",

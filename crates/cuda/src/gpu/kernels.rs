@@ -12,6 +12,15 @@ use crate::sys::{CLUSTER, Handle, LaunchAttribute, LaunchConfig};
 /// The attribute of a kernel that allows clusters of more than eight blocks.
 const LARGE_CLUSTERS: c_int = 14;
 
+/// The attribute of a kernel that says how much of the memory of a block its text asks for.
+const OWN_MEMORY: c_int = 1;
+/// The attribute of a kernel that says how much more a launch may give its blocks.
+const ADDED_MEMORY: c_int = 8;
+
+/// The most bytes that a launch adds: what products of large matrices need for two stages of factors and the sums of a block. The
+/// rest caches, also what functions keep of the registers of those that call them.
+const MOST_ADDED: u32 = 112 << 10;
+
 /// The most blocks of a cluster, where its kernel and the GPU allow them.
 pub const LARGEST_CLUSTER: u32 = 16;
 
@@ -26,24 +35,42 @@ impl Gpu {
         Ok(Module { handle, gpu: Arc::clone(self) })
     }
 
-    /// A kernel of loaded code, with the number of blocks that can run at one time.
-    pub fn kernel(&self, module: &Module, name: &CStr, threads: u32) -> Result<Kernel> {
+    /// A kernel of loaded code, with the number of blocks that can run at one time. Blocks that have `room` get memory beside what
+    /// their text asks for.
+    pub fn kernel(&self, module: &Module, name: &CStr, threads: u32, room: bool) -> Result<Kernel> {
         self.enter()?;
         let (mut function, mut blocks) = (null_mut(), 0);
-        // SAFETY (*Liveness*): the module is loaded; the driver writes a handle and a number.
-        unsafe {
-            let code = (self.driver.cuModuleGetFunction)(&mut function, module.handle, name.as_ptr());
-            self.check(code, "a kernel is missing from the compiled program")?;
-            let code = (self.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor)(
+        // SAFETY (*Liveness*): the module is loaded; the driver writes a handle.
+        let code = unsafe { (self.driver.cuModuleGetFunction)(&mut function, module.handle, name.as_ptr()) };
+        self.check(code, "a kernel is missing from the compiled program")?;
+        let added = if room { self.add_memory(function)? } else { 0 };
+        // SAFETY (*Liveness*): the function is that of a loaded module; the driver writes a number.
+        let code = unsafe {
+            (self.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor)(
                 &mut blocks,
                 function,
                 threads as c_int,
-                0,
-            );
-            self.check(code, "a kernel does not say how many of its blocks fit")?;
-        }
+                added as usize,
+            )
+        };
+        self.check(code, "a kernel does not say how many of its blocks fit")?;
         let most = (blocks.max(0) as u32) * self.multiprocessors;
-        Ok(Kernel { function, most, cluster: self.largest_cluster(function, threads) })
+        Ok(Kernel { function, added, most, cluster: self.largest_cluster(function, threads, added) })
+    }
+
+    /// Lets launches of a kernel give its blocks as much memory as there is, and says how much.
+    fn add_memory(&self, function: Handle) -> Result<u32> {
+        let mut own = 0;
+        // SAFETY (*Liveness*): the function is that of a loaded module; the driver writes a number.
+        let code = unsafe { (self.driver.cuFuncGetAttribute)(&mut own, OWN_MEMORY, function) };
+        self.check(code, "a kernel does not say how much memory its blocks share")?;
+        let left = self.block_memory.saturating_sub(own.max(0) as u32);
+        // Vectors are brought to multiples of their size.
+        let added = left.min(MOST_ADDED) / 16 * 16;
+        // SAFETY (*Liveness*): as above.
+        let code = unsafe { (self.driver.cuFuncSetAttribute)(function, ADDED_MEMORY, added as c_int) };
+        self.check(code, "a kernel cannot be given more memory for its blocks")?;
+        Ok(added)
     }
 
     /// Can blocks be one cluster?
@@ -52,7 +79,7 @@ impl Gpu {
     }
 
     /// The most blocks of this kernel that fit into one cluster: a power of two, one where there are no clusters.
-    fn largest_cluster(&self, function: Handle, threads: u32) -> u32 {
+    fn largest_cluster(&self, function: Handle, threads: u32, added: u32) -> u32 {
         if !self.has_clusters() {
             return 1;
         }
@@ -63,7 +90,7 @@ impl Gpu {
             let mut clusters = 0;
             // SAFETY (*Driver's contract*): the driver reads a description that lives until then, and writes a number.
             let code = unsafe {
-                let config = self.config(Grid::of(blocks, threads), &attribute);
+                let config = self.config(Grid::of(blocks, threads), added, &attribute);
                 (self.driver.cuOccupancyMaxActiveClusters)(&mut clusters, function, &config)
             };
             code == 0 && clusters > 0
@@ -75,11 +102,11 @@ impl Gpu {
     }
 
     /// How the driver is told of a launch.
-    fn config(&self, grid: Grid, attribute: &LaunchAttribute) -> LaunchConfig {
+    fn config(&self, grid: Grid, added: u32, attribute: &LaunchAttribute) -> LaunchConfig {
         LaunchConfig {
             blocks: [grid.blocks, grid.rows, 1],
             threads: [grid.threads, 1, 1],
-            shared: 0,
+            shared: added,
             stream: self.stream,
             attributes: attribute,
             count: 1,
@@ -95,14 +122,14 @@ impl Gpu {
         self.enter()?;
         let mut parameters: Vec<*mut c_void> = parameters.iter().map(|p| p.cast_mut()).collect();
         let parameters = parameters.as_mut_ptr();
-        let function = kernel.function;
+        let Kernel { function, added, .. } = *kernel;
         let Grid { blocks, rows, threads, meeting } = grid;
         // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
         let code = unsafe {
             match meeting {
                 Meeting::Cluster if blocks > 1 => {
                     let attribute = cluster(blocks);
-                    let config = self.config(grid, &attribute);
+                    let config = self.config(grid, added, &attribute);
                     (self.driver.cuLaunchKernelEx)(&config, function, parameters, null_mut())
                 }
                 Meeting::Grid if blocks > 1 => (self.driver.cuLaunchCooperativeKernel)(
@@ -113,7 +140,7 @@ impl Gpu {
                     threads,
                     1,
                     1,
-                    0,
+                    added,
                     self.stream,
                     parameters,
                 ),
@@ -125,7 +152,7 @@ impl Gpu {
                     threads,
                     1,
                     1,
-                    0,
+                    added,
                     self.stream,
                     parameters,
                     null_mut(),
@@ -166,6 +193,8 @@ impl Drop for Module {
 #[derive(Clone, Copy)]
 pub struct Kernel {
     function: Handle,
+    /// The bytes that a launch adds to the memory of each block.
+    added: u32,
     /// The most blocks that can run at one time.
     pub most: u32,
     /// The most blocks that can be one cluster; a power of two.

@@ -40,7 +40,8 @@ impl Native {
 
     fn compile_batch(&self) -> Result<(Module, Kernel)> {
         let module = self.module(&Architecture { kernels: Kernels::Batch, ..self.target.clone() })?;
-        let kernel = self.kernel(&module, "eb_run_batch", self.batch_threads())?;
+        let room = self.domains.iter().any(|segment| segment.whole_blocks);
+        let kernel = self.kernel(&module, "eb_run_batch", self.batch_threads(), room)?;
         Ok((module, kernel))
     }
 
