@@ -37,8 +37,8 @@ pub use ranges::{Strided, plain_range, reversed_range, stepped_range, strided_va
 pub use regions::{Undone, begin_region, end_region, flag};
 pub use slabs::{Parted, part, ranged};
 pub use small::{
-    Invertible, Matrix, Vector, array_of, cholesky, cross, determinant, dot, inverse, length, norm,
-    norm_squared, normalize, outer, repeated, solve, trace, transpose, tuple,
+    Invertible, Matrix, Vector, array_of, cholesky, cross, determinant, dot, inverse, items, length, norm,
+    norm_squared, normalize, outer, parts, repeated, solve, trace, transpose, tuple,
 };
 pub use variables::{
     ascribe, change, constant, drawn, fresh, lit, local, named, negative, numbered_local, of_type_of, read,

@@ -4,6 +4,7 @@ mod assignments;
 mod calls;
 mod expressions;
 mod loops;
+mod patterns;
 mod printing;
 mod refusals;
 mod regions;
@@ -174,62 +175,6 @@ impl<'a> Translator<'a> {
         quote!(#assert;)
     }
 
-    /// `let (a, mut b) = value;`, `let Body { pos, mass: m, .. } = value;`, in `depth` other patterns.
-    fn pattern(&mut self, pat: &Pat, value: TokenStream, depth: usize) -> TokenStream {
-        let held = self.hidden(&format!("parts{depth}"));
-        let mut lets = quote!(let #held = #value;);
-        match pat {
-            Pat::Wild(_) => {}
-            Pat::Paren(paren) => return self.pattern(&paren.pat, value, depth),
-            Pat::Tuple(tuple) => {
-                for (k, pat) in tuple.elems.iter().enumerate() {
-                    let k = syn::Index::from(k);
-                    let part = quote_spanned!(pat.span()=> #held.#k);
-                    lets.extend(self.pattern(pat, part, depth + 1));
-                }
-            }
-            Pat::Struct(fields) => {
-                lets.extend(self.check_fields(fields, &held));
-                for field in &fields.fields {
-                    let member = &field.member;
-                    let part = quote_spanned!(field.span()=> #held.#member);
-                    lets.extend(self.pattern(&field.pat, part, depth + 1));
-                }
-            }
-            Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
-                let (ident, name) = (&pat.ident, pat.ident.unraw().to_string());
-                let function = if pat.mutability.is_some() { "local" } else { "named" };
-                let value = self.emit(ident.span(), function, &[quote!(#name), value]);
-                return quote!(let #ident = #value;);
-            }
-            pat => self.errors.at(pat, "a pattern is made of names, `_`, tuples and structs"),
-        }
-        lets
-    }
-
-    /// rustc checks the type, and that no field is left out, on a value that is never made.
-    fn check_fields(&self, pattern: &syn::PatStruct, held: &Ident) -> TokenStream {
-        let path = &pattern.path;
-        let members = pattern.fields.iter().map(|field| {
-            let member = &field.member;
-            quote_spanned!(field.span()=> #member: _)
-        });
-        let fields = match &pattern.rest {
-            Some(rest) => quote!(#rest),
-            None => quote!(#(#members),*),
-        };
-        // The user's own braces: rustc shows there what is missing.
-        let mut fields = proc_macro2::Group::new(proc_macro2::Delimiter::Brace, fields);
-        fields.set_span(pattern.brace_token.span.join());
-        let given = self.hidden("given");
-        quote_spanned! {path.span()=>
-            #[allow(clippy::all)]
-            let _ = |#given| {
-                let #path #fields = ::ebbtide::__lang::emit::of_type_of(#given, &#held);
-            };
-        }
-    }
-
     /// `let` in all its forms.
     fn local(&mut self, local: &Local) -> TokenStream {
         self.no_attributes(&local.attrs);
@@ -244,7 +189,7 @@ impl<'a> Translator<'a> {
         if let Some((token, _)) = &init.diverge {
             self.errors.at(token, "there is no `let … else`: write `if`");
         }
-        if let Pat::Tuple(_) | Pat::Struct(_) = pat {
+        if let Pat::Tuple(_) | Pat::Struct(_) | Pat::Slice(_) = pat {
             if let Some(temporaries) = self.temporaries(pat, &init.expr) {
                 return temporaries;
             }
@@ -262,7 +207,7 @@ impl<'a> Translator<'a> {
             Pat::Wild(wild) => (Ident::new("_unused", wild.underscore_token.span), false),
             pat => {
                 self.errors
-                    .at(pat, "`let` takes a name, a tuple of names, or a struct with names for its fields");
+                    .at(pat, "`let` takes a name, or a tuple, an array or a struct with names for its parts");
                 return TokenStream::new();
             }
         };
@@ -282,13 +227,16 @@ impl<'a> Translator<'a> {
 
     /// `let (mut a, mut b) = (Array1::<f64>::zeros([n]), Array1::<f64>::zeros([n]));` is two of them.
     fn temporaries(&mut self, pat: &Pat, value: &Expr) -> Option<TokenStream> {
-        let (Pat::Tuple(tuple), Expr::Tuple(values)) = (pat, value) else { return None };
-        if tuple.elems.len() != values.elems.len() || !values.elems.iter().all(|value| zeros(value).is_some())
-        {
+        let (names, values) = match (pat, value) {
+            (Pat::Tuple(names), Expr::Tuple(values)) => (&names.elems, &values.elems),
+            (Pat::Slice(names), Expr::Array(values)) => (&names.elems, &values.elems),
+            _ => return None,
+        };
+        if names.len() != values.len() || !values.iter().all(|value| zeros(value).is_some()) {
             return None;
         }
         let mut lets = TokenStream::new();
-        for (pat, value) in tuple.elems.iter().zip(&values.elems) {
+        for (pat, value) in names.iter().zip(values) {
             let one: Stmt = syn::parse_quote!(let #pat = #value;);
             lets.extend(self.stmt(&one));
         }

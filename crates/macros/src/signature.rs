@@ -283,12 +283,12 @@ fn by_mut(input: &FnArg) -> bool {
     matches!(input, FnArg::Typed(input) if matches!(&*input.ty, Type::Reference(r) if r.mutability.is_some()))
 }
 
-/// Gives parameters that are patterns of tuples, such as `(i, s): (usize, f64)`, a name; the body takes them apart first.
+/// Gives parameters that are patterns, such as `(i, s): (usize, f64)`, a name; the body takes them apart first.
 pub fn name_patterns(function: &mut ItemFn) {
     let mut apart = Vec::new();
     for (k, input) in function.sig.inputs.iter_mut().enumerate() {
         if let FnArg::Typed(input) = input
-            && matches!(&*input.pat, Pat::Tuple(_))
+            && matches!(&*input.pat, Pat::Tuple(_) | Pat::Slice(_) | Pat::Struct(_))
         {
             let name = format_ident!("argument{k}", span = input.pat.span());
             let pattern = std::mem::replace(&mut *input.pat, parse_quote!(#name));
@@ -317,7 +317,7 @@ fn param(kind: Kind, input: &FnArg, errors: &mut Errors) -> Option<Param> {
             pat.ident.clone()
         }
         pat => {
-            errors.at(pat, "a parameter is a plain name, or in a `#[func]` a tuple of names");
+            errors.at(pat, "a parameter is a plain name, or in a `#[func]` a tuple, an array or a struct with names for its parts");
             return None;
         }
     };

@@ -178,3 +178,47 @@ fn tuples_are_matched_and_vectors_are_literals() {
     assert!((values(&weighted(), &inputs, "loss")[0] - expected).abs() < 1e-12);
     differentiates(&weighted(), &inputs, "loss", &["x"]);
 }
+
+/// Also as plain Rust.
+#[func]
+fn turned([x, y]: [f64; 2], Vec2 { x: c, y: s }: Vec2<f64>) -> [f64; 2] {
+    [c * x - s * y, s * x + c * y]
+}
+
+#[program]
+fn lists(x: &Array1<[f64; 3]>, kind: &Array1<[i32; 2]>, loss: &mut Array0<f64>) {
+    let [mut most, mut least] = [Array1::<f64>::zeros([x.len()]), Array1::<f64>::zeros([x.len()])];
+    for i in par(0..x.len()) {
+        let [a, mut b, _] = x[i];
+        let [.., c] = x[i];
+        b *= c;
+        let ([p, q], (r, ..)) = (turned([a, b], Vec2::new(0.6, 0.8)), (a * c, b, [c, a]));
+        [most[i], least[i]] = if p > q { [p, q * r] } else { [q, p] };
+    }
+    for i in 0..x.len() {
+        loss[[]] += match kind[i] {
+            [0, 0] => most[i],
+            [1, k] if k > 2 => least[i] * k as f64,
+            [_, k] => most[i] * least[i] - k as f64,
+        };
+    }
+}
+
+#[test]
+fn arrays_of_a_fixed_length_are_taken_apart_assigned_and_matched() {
+    let (x, kind) = ([[0.5, 2.0, -1.0], [1.5, 0.25, 2.0], [-0.5, 3.0, 0.75]], [[0, 0], [1, 4], [1, 2]]);
+    let mut expected = 0.0;
+    for ([a, b, c], kind) in x.into_iter().zip(kind) {
+        let [p, q] = turned([a, b * c], Vec2::new(0.6, 0.8));
+        let [most, least] = if p > q { [p, q * (a * c)] } else { [q, p] };
+        expected += match kind {
+            [0, 0] => most,
+            [1, k] if k > 2 => least * k as f64,
+            [_, k] => most * least - k as f64,
+        };
+    }
+    let kinds = kind.iter().flatten().map(|&k| Literal::from(k)).collect();
+    let inputs = [shaped(&[3, 3], x.as_flattened()), Input::Elements(vec![3, 2], kinds), zero()];
+    assert_eq!(values(&lists(), &inputs, "loss"), [expected]);
+    differentiates(&lists(), &inputs, "loss", &["x"]);
+}

@@ -28,6 +28,16 @@ pub fn repeated<T: Value, const N: usize>(item: Expr<T>) -> Expr<[T; N]> {
     Expr::new([item; N])
 }
 
+/// The parts of a tuple: `let (a, .., b) = t;`.
+pub fn parts<T: Value>(value: Expr<T>) -> T::Exprs {
+    value.id
+}
+
+/// The items of an array of a fixed length: `let [a, b] = list;`.
+pub fn items<T: Value, const N: usize>(value: Expr<[T; N]>) -> [Expr<T>; N] {
+    value.id
+}
+
 /// A vector.
 #[diagnostic::on_unimplemented(message = "this needs a vector, not `{Self}`", label = "this is `{Self}`")]
 pub trait Vector: Value {

@@ -1,6 +1,6 @@
 //! Assignments: `=`, `+=` and its kin, `min_assign`.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprIndex};
@@ -20,13 +20,13 @@ enum Target {
 }
 
 impl Translator<'_> {
-    /// `place = value`, `(place, place) = value`.
+    /// `place = value`, `(place, place) = value`, `[place, place] = value`.
     pub(super) fn assign(&mut self, place: &Expr, value: &Expr, span: Span) -> TokenStream {
         let value = self.expr(value);
         self.assign_value(place, value, span, 0)
     }
 
-    /// Assigns a value, which is computed before any of the places is written; `depth` counts the tuples around the place.
+    /// Assigns a value, which is computed before any of the places is written; `depth` counts the tuples and arrays around the place.
     fn assign_value(&mut self, place: &Expr, value: TokenStream, span: Span, depth: usize) -> TokenStream {
         if let Expr::Tuple(tuple) = strip(place) {
             let held = self.hidden(&format!("assigned{depth}"));
@@ -37,6 +37,18 @@ impl Translator<'_> {
                 stores.extend(self.assign_value(place, part, span, depth + 1));
             }
             return quote!({ let #held = #value; #stores });
+        }
+        if let Expr::Array(list) = strip(place) {
+            let names: Vec<Ident> =
+                (0..list.elems.len()).map(|k| self.hidden(&format!("item{depth}_{k}"))).collect();
+            let mut stores = TokenStream::new();
+            for (place, name) in list.elems.iter().zip(&names) {
+                stores.extend(self.assign_value(place, quote!(#name), span, depth + 1));
+            }
+            let items = quote_spanned!(list.span()=> ::ebbtide::__lang::emit::items(#value));
+            let mut names = Group::new(Delimiter::Bracket, quote!(#(#names),*));
+            names.set_span(list.bracket_token.span.join());
+            return quote!({ let #names = #items; #stores });
         }
         if matches!(strip(place), Expr::Infer(_)) {
             return quote!(let _ = #value;);

@@ -1,6 +1,6 @@
 //! `match` as a chain of `if`s.
 //!
-//! Input: a `match` over integers, the variants of a unit enum, or tuples of these. Output: a `let` of what is matched, and the chain. rustc
+//! Input: a `match` over integers, the variants of a unit enum, or tuples or arrays of these. Output: a `let` of what is matched, and the chain. rustc
 //! checks the patterns as it always does, on a `match` with the same patterns that never runs.
 
 use proc_macro2::{Ident, Span, TokenStream};
@@ -78,9 +78,11 @@ fn split_guard(pat: &Pat) -> (&Pat, Option<&Expr>) {
     }
 }
 
-/// The condition under which a pattern fits what is matched, or a part of it (`None`: always), and the names that it binds to
-/// parts.
-fn test(pat: &Pat, matched: &TokenStream, errors: &mut Errors) -> (Option<Expr>, Vec<(Ident, TokenStream)>) {
+/// A condition (`None`: always), and names with the parts that they are bound to.
+type Tested = (Option<Expr>, Vec<(Ident, TokenStream)>);
+
+/// The condition under which a pattern fits what is matched, or a part of it, and the names that it binds to parts.
+fn test(pat: &Pat, matched: &TokenStream, errors: &mut Errors) -> Tested {
     let span = pat.span();
     let condition: Expr = match pat {
         Pat::Wild(_) => return (None, Vec::new()),
@@ -111,17 +113,15 @@ fn test(pat: &Pat, matched: &TokenStream, errors: &mut Errors) -> (Option<Expr>,
             }
         }
         Pat::Tuple(tuple) => {
-            let (mut all, mut bindings) = (None, Vec::new());
-            for (k, pat) in tuple.elems.iter().enumerate() {
+            let part = |k| {
                 let k = syn::Index::from(k);
-                let (condition, names) = test(pat, &quote_spanned!(span=> #matched.#k), errors);
-                bindings.extend(names);
-                all = match (all, condition) {
-                    (Some(all), Some(condition)) => Some(parse_quote_spanned!(span=> (#all) & (#condition))),
-                    (one, other) => one.or(other),
-                };
-            }
-            return (all, bindings);
+                quote_spanned!(span=> #matched.#k)
+            };
+            return test_parts(span, tuple.elems.iter(), part, errors);
+        }
+        Pat::Slice(list) => {
+            let part = |k: usize| quote_spanned!(span=> #matched[#k]);
+            return test_parts(span, list.elems.iter(), part, errors);
         }
         Pat::Or(or) => {
             let mut all: Option<Expr> = None;
@@ -143,9 +143,28 @@ fn test(pat: &Pat, matched: &TokenStream, errors: &mut Errors) -> (Option<Expr>,
         }
         _ => {
             errors
-                .at(pat, "patterns are numbers, ranges, variants without fields, constants, a name, `_`, and tuples of these");
+                .at(pat, "patterns are numbers, ranges, variants without fields, constants, a name, `_`, and tuples and arrays of these");
             return (None, Vec::new());
         }
     };
     (Some(condition), Vec::new())
+}
+
+/// As [`test`], of the patterns of all parts of a tuple or an array.
+fn test_parts<'p>(
+    span: Span,
+    patterns: impl Iterator<Item = &'p Pat>,
+    part: impl Fn(usize) -> TokenStream,
+    errors: &mut Errors,
+) -> Tested {
+    let (mut all, mut bindings) = (None, Vec::new());
+    for (k, pat) in patterns.enumerate() {
+        let (condition, names) = test(pat, &part(k), errors);
+        bindings.extend(names);
+        all = match (all, condition) {
+            (Some(all), Some(condition)) => Some(parse_quote_spanned!(span=> (#all) & (#condition))),
+            (one, other) => one.or(other),
+        };
+    }
+    (all, bindings)
 }

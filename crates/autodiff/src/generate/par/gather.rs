@@ -229,6 +229,15 @@ impl ParAdjoint<'_> {
         let mut open: Vec<(ValueId, Option<(ValueId, Range)>)> = Vec::new();
         // Conditions for which no block was opened yet: as many as can be are one.
         let mut asked: Option<ValueId> = None;
+        if self.fails_early(inverse) {
+            for range in &par.ranges {
+                let (from, to) = (mapped(&map, range.from), mapped(&map, range.to));
+                let some = w.compare(Compare::Lt, from, to);
+                asked = Some(both(w, asked, some));
+            }
+            open.extend(asked.take().map(|some| (some, None)));
+            w.begin();
+        }
         for (dimension, v) in &inverse.fixed {
             let at = self.sum(w, &map, self.affines.form(*v));
             let condition = w.compare(Compare::Eq, element[*dimension], at);

@@ -181,21 +181,38 @@ impl ParAdjoint<'_> {
         !inverse.fixed.is_empty() && inverse.fixed.iter().all(|(_, v)| !self.may_fault(*v))
     }
 
+    /// Can what leads from an element to iterations fail, other than what is computed before the loop? It is computed also where
+    /// the loop has no iterations.
+    pub(super) fn fails_early(&self, inverse: &Inverse) -> bool {
+        let added = inverse.variables.iter().flat_map(|variable| match variable {
+            Variable::Shifted { rest, .. } | Variable::Wrapped { rest, .. } => rest.terms.as_slice(),
+            Variable::Free => &[],
+        });
+        let mut all = added.map(|term| term.0).chain(inverse.fixed.iter().map(|(_, v)| *v));
+        all.any(|v| !self.env.contains_key(&v) && self.may_fault(v))
+    }
+
     fn may_fault(&self, v: ValueId) -> bool {
         let mut work = vec![v];
         while let Some(v) = work.pop() {
+            if self.can_fail(v) {
+                return true;
+            }
             match *self.source.op(v) {
                 Op::Load(..) | Op::Get(_) | Op::LoopVar => {}
-                Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, a, divisor) => {
-                    if self.source.literal(divisor).and_then(Literal::to_i64).is_none_or(|d| d == 0) {
-                        return true;
-                    }
-                    work.push(a);
-                }
                 op => work.extend(op.operands()),
             }
         }
         false
+    }
+
+    /// Is this a division whose divisor may be zero?
+    fn can_fail(&self, v: ValueId) -> bool {
+        let divisor = match *self.source.op(v) {
+            Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, divisor) => divisor,
+            _ => return false,
+        };
+        self.source.literal(divisor).and_then(Literal::to_i64).is_none_or(|d| d == 0)
     }
 
     /// One element for each iteration is its own; one element for all iterations is a reduction. Is it anything else?

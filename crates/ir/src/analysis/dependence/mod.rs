@@ -267,6 +267,11 @@ fn share(
             }
         }
     }
+    let mut owned: BTreeSet<usize> = BTreeSet::new();
+    if trust == Trust::Proved {
+        owned = shared.iter().copied().filter(|a| pairs.is_owned(*a, effort)).collect();
+        shared.retain(|a| !owned.contains(a));
+    }
     // What is combined when the loop ends may not be touched in any other way afterwards, not even by the same iteration.
     let mut work: Vec<usize> = shared.iter().copied().collect();
     while let Some(a) = work.pop() {
@@ -276,7 +281,12 @@ fn share(
             // Of loops that are trusted, only what is wrong on the face of it is refused.
             let trusted =
                 trust == Trust::Proved && !alike && pairs.accesses[a].index != pairs.accesses[b].index;
-            if shared.contains(&b) || !after || trusted || pairs.never(a, b, (Scope::Any, effort)) {
+            if shared.contains(&b)
+                || owned.contains(&b)
+                || !after
+                || trusted
+                || pairs.never(a, b, (Scope::Any, effort))
+            {
                 continue;
             }
             if alike {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::context::{Access, Context};
+use super::context::{Access, Context, Kind};
 use super::formula::Formula;
 use super::invariant::Inside;
 use super::mixed_radix::tells_digits_apart;
@@ -191,6 +191,26 @@ impl<'t, 'p> Pairs<'t, 'p> {
             return false;
         }
         self.ways(a, b, scope).is_some_and(|ways| ways.is_empty())
+    }
+
+    /// Of a loop that was proved safe before it was written in another way: is it certain that no other iteration touches the
+    /// element of this update? Then it is carried out at once, and the iteration may read what it leaves. Where it is the same element for
+    /// all iterations, of which there is one, this counts only if the iteration touches it in another way afterwards.
+    pub fn is_owned(&mut self, update: usize, effort: Effort) -> bool {
+        let all = 0..self.accesses.len();
+        let (alike, others): (Vec<usize>, Vec<usize>) =
+            all.partition(|b| self.accesses[*b].kind == self.accesses[update].kind);
+        // An element that an iteration stores to is touched by no other one.
+        let stores = |b: &usize| {
+            let (update, store) = (&self.accesses[update], &self.accesses[*b]);
+            store.kind == Kind::Write
+                && store.index == update.index
+                && store.guards.iter().all(|guard| update.guards.contains(guard))
+        };
+        let follows = |pairs: &Self, b: usize| pairs.accesses[b].may_follow(&pairs.accesses[update]);
+        others.iter().any(stores)
+            || (others.iter().any(|b| follows(self, *b) && !self.never(update, *b, (Scope::Any, effort)))
+                && alike.iter().all(|b| self.never(update, *b, (Scope::Different, effort))))
     }
 
     /// Is the index made of loop variables and invariants alone?
