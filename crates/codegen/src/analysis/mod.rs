@@ -2,6 +2,7 @@
 
 pub(crate) mod address_reuse;
 pub(crate) mod alone;
+pub(crate) mod along_rows;
 pub(crate) mod assertions;
 pub(crate) mod barriers;
 pub(crate) mod block_width;
@@ -18,6 +19,7 @@ pub(crate) mod interior;
 pub(crate) mod kept_terms;
 pub(crate) mod lane_order;
 pub(crate) mod loop_invariants;
+pub(crate) mod motion;
 pub(crate) mod names;
 pub(crate) mod narrow_index;
 pub(crate) mod ordered_updates;

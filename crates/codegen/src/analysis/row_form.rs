@@ -112,7 +112,7 @@ fn vector_form(
         return Err(NoVectors::Refused(why));
     }
     let lanes = vector_bytes / element.size();
-    let costs = VectorCosts::of(program, par, interior, lanes, &by_lanes);
+    let costs = VectorCosts::of((program, &facts.affines), par, interior, lanes, &by_lanes);
     if !costs.pay() {
         return Err(NoVectors::Cost);
     }
@@ -140,7 +140,7 @@ fn by_columns(
     let vectors =
         refusal((program, facts), &columns, &of_columns, (element, Vectors::One), &BTreeSet::new()).is_none();
     let [rows, by_columns] = [&of_rows, &of_columns]
-        .map(|interior| VectorCosts::of(program, par, interior, lanes, &BTreeSet::new()));
+        .map(|interior| VectorCosts::of((program, &facts.affines), par, interior, lanes, &BTreeSet::new()));
     let pays = row < lanes && rows.more_than(&by_columns, row);
     (vectors && !scatters(facts, par) && pays).then_some(columns)
 }

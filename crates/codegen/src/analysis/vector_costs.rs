@@ -6,9 +6,10 @@
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{
-    ArrayId, Binary, Block, Indices, Literal, Loop, LoopKind, Op, Par, Program, Stmt, Unary, ValueId,
+    Affines, ArrayId, Binary, Block, Indices, Literal, Loop, LoopKind, Op, Par, Program, Stmt, Unary, ValueId,
 };
 
+use crate::analysis::along_rows::along_rows;
 use crate::analysis::interior::Interior;
 use crate::analysis::vectors::{Stride, stride};
 
@@ -21,6 +22,8 @@ const TRIPS: usize = 10;
 const CHAIN: usize = 20;
 /// What it costs to bring an element to its lane, where neighbouring lanes are not neighbours in memory.
 const LANE: usize = 8;
+/// The same, where a loop goes along the rows that lanes have, and squares of them are turned round: of a vector.
+const TURNED: usize = 8;
 /// What quotients and roots cost, of one number and of eight bytes of a vector, and elementary functions, of one number and of
 /// a vector.
 const QUOTIENT: (usize, usize) = (20, 8);
@@ -30,10 +33,13 @@ const FUNCTION: (usize, usize) = (80, 150);
 /// What a loop costs, of one iteration and of a vector of them.
 pub(crate) struct VectorCosts<'a> {
     program: &'a Program,
+    affines: &'a Affines,
     interior: &'a Interior,
     lanes: usize,
     /// What differs between iterations of loops inside an iteration: all else is computed once.
     passing: BTreeSet<ValueId>,
+    /// The arrays that the innermost loop goes through along their rows.
+    along: BTreeSet<ArrayId>,
     one: usize,
     vector: usize,
 }
@@ -41,13 +47,14 @@ pub(crate) struct VectorCosts<'a> {
 impl<'a> VectorCosts<'a> {
     /// The costs of a loop with this interior, in vectors of so many lanes that combine with these arrays one after the other.
     pub fn of(
-        program: &'a Program,
+        (program, affines): (&'a Program, &'a Affines),
         par: &Par,
         interior: &'a Interior,
         lanes: usize,
         by_lanes: &BTreeSet<ArrayId>,
     ) -> VectorCosts<'a> {
-        let mut costs = VectorCosts { program, interior, lanes, passing: BTreeSet::new(), one: 0, vector: 0 };
+        let (passing, along) = (BTreeSet::new(), BTreeSet::new());
+        let mut costs = VectorCosts { program, affines, interior, lanes, passing, along, one: 0, vector: 0 };
         costs.block(&par.body, 1, by_lanes);
         costs
     }
@@ -83,13 +90,17 @@ impl<'a> VectorCosts<'a> {
                     self.value(*v)
                 }
                 Stmt::Update(_, s) if by_lanes.contains(&s.array) => (1, self.lanes),
-                Stmt::Store(s) | Stmt::Update(_, s) => self.element(s.index),
+                Stmt::Store(s) | Stmt::Update(_, s) => self.element(s.array, s.index),
                 _ => (1, 1),
             };
             self.one += often * one;
             self.vector += often * vector;
-            let (mut runs, before) = (runs, self.one);
+            let (mut runs, before, mut recurs) = (runs, self.one, false);
+            let outer = self.along.clone();
             if let Stmt::Loop(l) = stmt {
+                let rows = along_rows(self.program, self.affines, l);
+                recurs = rows.recurs;
+                self.along = if self.interior.loop_differs(l) { BTreeSet::new() } else { rows.arrays };
                 runs = runs.saturating_mul(self.trips(l)).min(TRIPS * TRIPS);
                 if let LoopKind::For { var, .. } = l.kind {
                     self.passing.insert(var);
@@ -97,6 +108,7 @@ impl<'a> VectorCosts<'a> {
             }
             let vector = self.vector;
             stmt.blocks().for_each(|block| self.block(block, runs, by_lanes));
+            self.along = outer;
             if let Stmt::Loop(l) = stmt
                 && self.interior.loop_differs(l)
             {
@@ -105,7 +117,7 @@ impl<'a> VectorCosts<'a> {
             }
             if let Stmt::Loop(l) = stmt
                 && l.sums.is_empty()
-                && l.body.iter().any(|stmt| matches!(stmt, Stmt::Set(..)))
+                && (recurs || l.body.iter().any(|stmt| matches!(stmt, Stmt::Set(..))))
             {
                 self.one = self.one.max(before + CHAIN * runs);
             }
@@ -116,7 +128,7 @@ impl<'a> VectorCosts<'a> {
         let words = self.lanes * self.program.ty(v).size() / 8;
         let (one, vector) = match *self.program.op(v) {
             Op::Literal(_) | Op::Scalar(_) | Op::Dim(..) => (0, 0),
-            Op::Load(_, index) => self.element(index),
+            Op::Load(array, index) => self.element(array, index),
             Op::Unary(Unary::Sqrt | Unary::Norm, _) => (ROOT.0, ROOT.1 * words),
             Op::Math(..) | Op::Rand(..) => FUNCTION,
             Op::Binary(Binary::Div, ..) => (QUOTIENT.0, QUOTIENT.1 * words),
@@ -133,9 +145,10 @@ impl<'a> VectorCosts<'a> {
         trips.map_or(TRIPS, |trips| trips.clamp(0, TRIPS as i64) as usize)
     }
 
-    fn element(&self, index: Indices) -> (usize, usize) {
+    fn element(&self, array: ArrayId, index: Indices) -> (usize, usize) {
         match stride(self.program, self.interior, index) {
             Stride::Same | Stride::Next => (1, 1),
+            Stride::Unknown if self.along.contains(&array) => (1, TURNED),
             Stride::Apart(_) | Stride::Unknown => (1, LANE * self.lanes),
         }
     }

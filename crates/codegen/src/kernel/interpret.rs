@@ -10,7 +10,9 @@ use super::evaluate::{World, evaluate as number};
 use super::expr::{Expr, Overflow};
 use super::index_expr::IndexExpr;
 use super::name::{Name, Ty, Variable};
-use super::stmt::{Check, Element, Fault, Loop, LoopKind, Manner, Part, Partly, Place, Stmt, Stride, Wide};
+use super::stmt::{
+    Body, Check, Element, Ends, Fault, Loop, LoopKind, Manner, Part, Partly, Place, Stmt, Stride, Wide,
+};
 
 /// What iterations find and leave.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,6 +180,23 @@ impl<'a> Iteration<'a> {
         Ok(())
     }
 
+    /// What is done before the first iteration of a loop or behind the last one, where it has any.
+    fn end(
+        &mut self,
+        l: &Loop,
+        at: i64,
+        (from, to): (i64, i64),
+        which: fn(&Ends) -> &Body,
+    ) -> Result<(), Ended> {
+        if let (Some(ends), LoopKind::Counted { variable, .. }) = (&l.ends, &l.kind)
+            && from < to
+        {
+            self.names.insert(*variable, vec![at as Bits]);
+            self.block(which(ends))?;
+        }
+        Ok(())
+    }
+
     fn inner_loop(&mut self, l: &Loop) -> Result<(), Ended> {
         if let Some(partly) = &l.partly {
             return self.partly_loop(l, partly);
@@ -194,6 +213,7 @@ impl<'a> Iteration<'a> {
         if let Some(wide) = &l.wide {
             self.wide_loop(l, wide, (from, to), size, &mut lanes, &mut totals)?;
         }
+        self.end(l, from, (from, to), |ends| &ends.first)?;
         let each = if l.wide.is_some() { 0 } else { to.saturating_sub(from).max(0) };
         for place in 0..each {
             if place > 0 && place % size == 0 {
@@ -222,6 +242,7 @@ impl<'a> Iteration<'a> {
                 break;
             }
         }
+        self.end(l, to.wrapping_sub(1), (from, to), |ends| &ends.last)?;
         end_leaf(l, &mut lanes, &mut totals);
         for (((name, ty), before), total) in l.sums.iter().zip(before).zip(&totals) {
             let mut sum = before;

@@ -27,6 +27,8 @@ pub(crate) enum Variable {
     Address(usize),
     /// What an element held before it is combined with a value.
     Old(usize),
+    /// What an iteration of a loop hands on to the next one: an element.
+    Handed(usize),
     /// The element of an array that an iteration holds in a variable.
     Held(ArrayId),
     /// A value from outside the loop, in the narrow type.
@@ -81,6 +83,7 @@ impl fmt::Display for Name {
             Variable::Exists(n) => write!(f, "ok{n}")?,
             Variable::Address(n) => write!(f, "p{n}")?,
             Variable::Old(n) => write!(f, "old{n}")?,
+            Variable::Handed(n) => write!(f, "hand{n}")?,
             Variable::Held(array) => write!(f, "h{}", array.index())?,
             Variable::Bound(v) => write!(f, "n{}", v.index())?,
             Variable::Loaded(n) => write!(f, "in{n}")?,

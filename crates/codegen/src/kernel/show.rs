@@ -71,6 +71,14 @@ fn inner_loop(program: &Program, l: &Loop, depth: usize, out: &mut String) {
         let _ = writeln!(out, "{indent}before and behind, in {}..{}", at(&partly.from), at(&partly.to));
         block(program, &partly.body, depth + 1, out);
     }
+    if let Some(ends) = &l.ends {
+        for (body, which) in [(&ends.first, "before the first one"), (&ends.last, "behind the last one")] {
+            if !body.is_empty() {
+                let _ = writeln!(out, "{indent}{which}");
+                block(program, body, depth + 1, out);
+            }
+        }
+    }
     if let Some(wide) = &l.wide {
         for (body, which) in [(&wide.whole, ""), (&wide.tail, ", a part of one")] {
             let _ = writeln!(out, "{indent}in vectors of {}{which}", wide.lanes);

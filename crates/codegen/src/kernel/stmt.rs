@@ -222,7 +222,9 @@ pub(crate) struct Loop {
     pub sums: Vec<(Name, Ty)>,
     pub body: Body,
     /// What lanes do in iterations that some of them alone have: the loop itself has those that all of them have then.
-    pub partly: Option<Partly>,
+    pub partly: Option<Box<Partly>>,
+    /// What is done around its iterations, where it has any.
+    pub ends: Option<Box<Ends>>,
     /// Its iterations in vectors along the lanes of its sums; steps that change the body come before the one that makes them.
     pub wide: Option<Wide>,
 }
@@ -235,6 +237,14 @@ pub(crate) struct Partly {
     pub to: Expr,
     /// An iteration, of which the lanes that have it take part. Its names are those of the loop's own body.
     pub body: Body,
+}
+
+/// What is done before the first iteration of a counted loop and behind the last one, with the variable of the loop as it is there.
+/// Names of the loop's own body are computed here by themselves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Ends {
+    pub first: Body,
+    pub last: Body,
 }
 
 /// Iterations of a loop with sums as vectors of so many lanes: a vector adds to as many of the 16 lanes of a leaf.
@@ -279,7 +289,12 @@ impl Stmt {
             Stmt::If { then, otherwise, .. } => vec![then, otherwise],
             Stmt::Loop(Loop { kind: LoopKind::While { head, .. }, body, .. }) => vec![head, body],
             Stmt::Loop(l) => {
-                [&l.body].into_iter().chain(l.partly.as_ref().map(|partly| &partly.body)).collect()
+                let ends = l.ends.iter().flat_map(|ends| [&ends.first, &ends.last]);
+                [&l.body]
+                    .into_iter()
+                    .chain(l.partly.as_ref().map(|partly| &partly.body))
+                    .chain(ends)
+                    .collect()
             }
             _ => Vec::new(),
         }
@@ -291,7 +306,9 @@ impl Stmt {
             Stmt::If { then, otherwise, .. } => vec![then, otherwise],
             Stmt::Loop(Loop { kind: LoopKind::While { head, .. }, body, .. }) => vec![head, body],
             Stmt::Loop(l) => {
-                [&mut l.body].into_iter().chain(l.partly.as_mut().map(|partly| &mut partly.body)).collect()
+                let ends = l.ends.iter_mut().flat_map(|ends| [&mut ends.first, &mut ends.last]);
+                let partly = l.partly.as_mut().map(|partly| &mut partly.body);
+                [&mut l.body].into_iter().chain(partly).chain(ends).collect()
             }
             _ => Vec::new(),
         }

@@ -90,9 +90,9 @@ fn definitions(body: &Body, defined: &mut BTreeSet<Name>) -> Result<(), Error> {
             _ => {}
         }
     }
-    // What some lanes do has the names of what all do.
+    // What some lanes do, or what is done at its ends, has the names of what all iterations do.
     body.iter().try_for_each(|stmt| match stmt {
-        Stmt::Loop(Loop { partly: Some(_), body, .. }) => definitions(body, defined),
+        Stmt::Loop(Loop { kind: LoopKind::Counted { .. }, body, .. }) => definitions(body, defined),
         stmt => stmt.blocks().into_iter().try_for_each(|block| definitions(block, defined)),
     })
 }
@@ -140,7 +140,11 @@ impl Verifier<'_> {
                 self.enter(*name, *ty);
             }
             Stmt::Assign { name, ty, value } => {
-                if !matches!(name.variable, Variable::Local(_) | Variable::Held(_) | Variable::Terms(_)) {
+                let changes = matches!(
+                    name.variable,
+                    Variable::Local(_) | Variable::Held(_) | Variable::Terms(_) | Variable::Handed(_)
+                );
+                if !changes {
                     return Err(Error::Constant(*name));
                 }
                 self.expect(&Expr::Variable(*name), *ty)?;
@@ -218,6 +222,10 @@ impl Verifier<'_> {
             LoopKind::Forever => {}
         }
         let inside = self.order.len();
+        if let Some(ends) = &l.ends {
+            self.block(&ends.first)?;
+            self.block(&ends.last)?;
+        }
         l.body.iter().try_for_each(|stmt| self.statement(stmt))?;
         self.condition(l.until.as_ref(), INDEX)?;
         if let Some(partly) = &l.partly {
@@ -355,6 +363,7 @@ impl Verifier<'_> {
             | Variable::Exists(_)
             | Variable::Address(_)
             | Variable::Old(_)
+            | Variable::Handed(_)
             | Variable::Loaded(_) => None,
         };
         outside.filter(|_| !self.defined.contains(&name)).ok_or(Error::OutOfScope(name))
@@ -501,6 +510,7 @@ mod tests {
                 sums,
                 body,
                 partly: None,
+                ends: None,
                 wide: None,
             })
         };

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ebbtide_math::c::Shape;
 
 /// `eb_transpose` makes vectors of rows: `t[k]` has element `k` of each of them. `eb_transpose_back` makes rows of such vectors.
-/// Halves change places on the way between memory and registers, quarters and smaller parts in registers.
+/// `eb_turn` and `eb_turn_back` are the same as calls. Halves change places on the way between memory and registers, quarters and smaller parts in registers.
 pub(crate) fn transposes(shape: Shape, ty: &str) -> String {
     let (lanes, half) = (shape.lanes(), shape.lanes() / 2);
     let mut text = include_str!("transpose.c")
@@ -40,6 +40,16 @@ pub(crate) fn transposes(shape: Shape, ty: &str) -> String {
         let _ = writeln!(text, "eb_put_halves_{shape}({}, {name});", places(row));
     }
     text.push_str("}\n");
+    // A function for all tiles: their text is long, and compilers take their time over every copy.
+    let apart = "static __attribute__((noinline)) void";
+    let _ = writeln!(
+        text,
+        "{apart} eb_turn_{shape}(const {ty} *p, i64 line, {shape} *t) {{ eb_transpose_{shape}(p, line, t); }}"
+    );
+    let _ = writeln!(
+        text,
+        "{apart} eb_turn_back_{shape}({ty} *p, i64 line, const {shape} *t) {{ eb_transpose_back_{shape}(p, line, t); }}"
+    );
     text
 }
 

@@ -1,7 +1,7 @@
 //! Loops inside the iterations of parallel loops.
 
 use crate::kernel::name::Name;
-use crate::kernel::stmt::{Loop, LoopKind, Partly};
+use crate::kernel::stmt::{Body, Loop, LoopKind, Partly};
 use crate::kernel::tiles::tiles;
 use crate::print::emitter::{Emitter, line};
 use crate::print::statements::{Context, poll};
@@ -14,6 +14,7 @@ impl Emitter<'_> {
         match &l.kind {
             LoopKind::Counted { variable: v, from, to } => {
                 let [from, to] = [from, to].map(|e| self.expr(e, cx.pace));
+                let last = format!("end{number} - 1");
                 line!(self, "{{ const i64 end{number} = {to};");
                 if let Some(partly) = &l.partly {
                     self.partly_loop(cx, l, partly, (*v, &from));
@@ -23,6 +24,7 @@ impl Emitter<'_> {
                     line!(self, "}}");
                 // A loop that can be left in the middle is left by one `break`.
                 } else if l.polls && l.until.is_none() {
+                    self.end_of_loop(cx, l, &from, (*v, &from), l.ends.as_ref().map(|ends| &ends.first));
                     line!(self, "for (i64 {v} = {from}; {v} < end{number};) {{");
                     line!(self, "const i64 pause{number} = eb_until({v}, end{number});");
                     self.whole_tiles(cx, l, (*v, &format!("pause{number}")), |text, cx| {
@@ -30,8 +32,11 @@ impl Emitter<'_> {
                     });
                     line!(self, "for (; {v} < pause{number}; {v}++) {{");
                     self.body(cx, &l.body);
-                    line!(self, "}} if ({v} < end{number}) {{ {looks} }} }} }}");
+                    line!(self, "}} if ({v} < end{number}) {{ {looks} }} }}");
+                    self.end_of_loop(cx, l, &from, (*v, &last), l.ends.as_ref().map(|ends| &ends.last));
+                    line!(self, "}}");
                 } else {
+                    self.end_of_loop(cx, l, &from, (*v, &from), l.ends.as_ref().map(|ends| &ends.first));
                     match tiles(l).is_empty() {
                         true => line!(self, "for (i64 {v} = {from}; {v} < end{number}; {v}++) {{"),
                         false => {
@@ -44,7 +49,9 @@ impl Emitter<'_> {
                     }
                     self.body(cx, &l.body);
                     self.leave(cx, l);
-                    line!(self, "}} }}");
+                    line!(self, "}}");
+                    self.end_of_loop(cx, l, &from, (*v, &last), l.ends.as_ref().map(|ends| &ends.last));
+                    line!(self, "}}");
                 }
             }
             LoopKind::While { head, condition } => {
@@ -94,6 +101,15 @@ impl Emitter<'_> {
             line!(self, "if ({v} < last{number}) {{ {looks} }}");
         }
         line!(self, "}} }}");
+    }
+
+    /// Prints what is done before the first iteration of a loop or behind the last one, where it has any.
+    fn end_of_loop(&mut self, cx: Context, l: &Loop, from: &str, (v, at): (Name, &str), body: Option<&Body>) {
+        if let Some(body) = body.filter(|body| !body.is_empty()) {
+            line!(self, "if ({from} < end{}) {{ const i64 {v} = {at};", l.number);
+            self.body(cx, body);
+            line!(self, "}}");
+        }
     }
 
     fn leave(&mut self, cx: Context, l: &Loop) {

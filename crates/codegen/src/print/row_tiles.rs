@@ -49,14 +49,14 @@ impl Emitter<'_> {
         line!(self, "}}");
         for Tile { number, element, ty, rows, .. } in tiles.iter().filter(|tile| tile.loaded) {
             let apart = rows_apart(element.array, rows);
-            line!(self, "eb_transpose_{}(rows{number}, {apart}, tile{number});", c_ty(*ty));
+            line!(self, "eb_turn_{}(rows{number}, {apart}, tile{number});", c_ty(*ty));
         }
         line!(self, "for (int turn = 0; turn < {lanes}; turn++, {v}++) {{");
         iteration(self, Context { tiles: true, ..cx });
         line!(self, "}}");
         for Tile { number, element, ty, rows, .. } in tiles.iter().filter(|tile| tile.stored) {
             let apart = rows_apart(element.array, rows);
-            line!(self, "eb_transpose_back_{}(rows{number}, {apart}, tile{number});", c_ty(*ty));
+            line!(self, "eb_turn_back_{}(rows{number}, {apart}, tile{number});", c_ty(*ty));
         }
         line!(self, "}}");
     }

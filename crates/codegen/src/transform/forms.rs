@@ -43,6 +43,7 @@ use crate::transform::sink_stores::sink_stores;
 use crate::transform::specialise::specialise;
 use crate::transform::step::Step;
 use crate::transform::vectorise::{Iterations as Neighbours, Vectors, vectorise};
+use crate::transform::windows::windows;
 
 /// A parallel loop whose iterations have several forms: what these have in common.
 #[derive(Clone, Copy)]
@@ -116,7 +117,8 @@ impl Forms<'_> {
     /// A body goes through the steps of its target in their order. Some steps make several bodies of one.
     fn comes_to(&mut self, step: Step) {
         let place = |step: Step| self.steps.iter().position(|other| *other == step);
-        let begins = matches!(step, Step::Lower | Step::Vectorise | Step::Sides | Step::RowTiles);
+        let begins =
+            matches!(step, Step::Lower | Step::Vectorise | Step::Sides | Step::Windows | Step::RowTiles);
         debug_assert!(begins || place(self.reached) < place(step), "{step:?} after {:?}", self.reached);
         self.reached = step;
     }
@@ -302,8 +304,10 @@ impl Forms<'_> {
             _ => (None, None),
         };
         let ty = Ty::Vector(element, lanes);
-        let mut in_tiles =
-            |body| self.step(Step::RowTiles, body, |body, fresh| row_tiles(body, &facts.affines, ty, fresh));
+        let mut in_tiles = |body| {
+            let body = self.step(Step::Windows, body, |body, fresh| windows(body, &facts.affines, ty, fresh));
+            self.step(Step::RowTiles, body, |body, fresh| row_tiles(body, &facts.affines, ty, fresh))
+        };
         let jammed = jammed.map(|(sides, body)| (sides, in_tiles(body)));
         let whole = whole.into_iter().map(in_tiles).collect();
         Some(InVectors { lanes, jammed, whole, tail })

@@ -259,6 +259,7 @@ impl Lowering<'_> {
             sums,
             body,
             partly: None,
+            ends: None,
             wide: None,
         }));
     }

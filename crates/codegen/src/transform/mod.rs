@@ -21,6 +21,7 @@ pub(crate) mod sink_stores;
 pub(crate) mod specialise;
 pub(crate) mod step;
 pub(crate) mod vectorise;
+pub(crate) mod windows;
 
 #[cfg(test)]
 pub(crate) mod tests;

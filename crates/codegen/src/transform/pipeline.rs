@@ -20,6 +20,7 @@ pub(crate) const C: &[Step] = &[
     Step::JoinUpdates,
     Step::Vectorise,
     Step::Jam,
+    Step::Windows,
     Step::RowTiles,
     Step::LanesOfSums,
 ];

@@ -13,6 +13,7 @@ pub(crate) enum Step {
     JoinUpdates,
     Vectorise,
     Jam,
+    Windows,
     RowTiles,
     LanesOfSums,
     HoldElements,
@@ -33,13 +34,14 @@ pub(crate) enum Step {
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 19] = [
+    pub const OPTIONAL: [Step; 20] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
         Step::JoinUpdates,
         Step::Vectorise,
         Step::Jam,
+        Step::Windows,
         Step::RowTiles,
         Step::LanesOfSums,
         Step::Specialise,
@@ -66,6 +68,7 @@ impl Step {
             Step::JoinUpdates => "join updates",
             Step::Vectorise => "vectorise",
             Step::Jam => "jam",
+            Step::Windows => "windows",
             Step::RowTiles => "row tiles",
             Step::LanesOfSums => "lanes of sums",
             Step::HoldElements => "hold elements",

@@ -54,6 +54,7 @@ use crate::transform::sides::{PerSide, jam, of_side};
 use crate::transform::sink_stores::sink_stores;
 use crate::transform::specialise::specialise;
 use crate::transform::vectorise::{Iterations, Vectors, vectorise};
+use crate::transform::windows::windows;
 
 /// The extents of all arrays.
 const EXTENTS: [i64; 4] = [19; 4];
@@ -244,6 +245,10 @@ impl<'p> Loop<'p> {
                     let varying = &self.interior.varying;
                     form.own = PerSide { values: varying.values.clone(), locals: varying.locals.clone() };
                     jam(body, &form.own, SIDES)
+                }
+                "windows" => {
+                    let ty = Ty::Vector(Type::F64, LANES_OF_TESTS);
+                    windows(body, &self.facts.affines, ty, &mut fresh)
                 }
                 "row tiles" => {
                     let ty = Ty::Vector(Type::F64, LANES_OF_TESTS);

@@ -25,6 +25,9 @@ const BODIES: &[&str] = &[
     "let s = y[i]; for k in 0..n { z[[i, n - k]] += s * w[[i, k]]; }",
     "let s = y[i]; for k in 0..n { z[[i, k + 1]] = z[[i, k]] * 0.5 + w[[i, k]] * s; }",
     "for k in 0..n { z[[i, k]] += w[[i, k]]; z[[i, k + 1]] += x[k]; }",
+    "for k in 1..n { z[[i, k + 1]] = z[[i, k]] * 0.5 - z[[i, k - 1]] * w[[i, k]]; z[[i, k]] += x[k]; }",
+    "for k in 0..n { let q = n - k; let e = z[[i, q + 1]]; z[[i, q + 1]] = 0.0; z[[i, q]] += e * w[[i, k]]; }",
+    "for k in 1..n { let q = n - k; let e = z[[i, q]]; z[[i, q]] = w[[i, q]]; z[[i, q - 1]] += e; z[[i, q]] += x[k]; }",
 ];
 
 /// A loop after the other, and how many matrices they write.

@@ -58,7 +58,7 @@ impl Vectors<'_> {
         let [all, any] = [narrowest, widest].map(|lane| [self.of_lane(from, lane), self.of_lane(to, lane)]);
         [*from, *to] = all;
         let [from, to] = any;
-        l.partly = Some(Partly { from, to, body: partly });
+        l.partly = Some(Box::new(Partly { from, to, body: partly }));
         Some(())
     }
 
