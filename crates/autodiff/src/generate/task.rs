@@ -22,6 +22,7 @@ mod forward;
 mod loops;
 mod replay;
 mod results;
+mod segments;
 mod window;
 
 use capture::{Around, Capture};

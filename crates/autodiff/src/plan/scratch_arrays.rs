@@ -18,7 +18,7 @@ use crate::writer::Writer;
 #[derive(Clone, Default)]
 pub(crate) struct ScratchArrays {
     /// By type and extents.
-    arrays: BTreeMap<(Type, Vec<Polynomial>), Vec<ArrayId>>,
+    arrays: BTreeMap<(Type, Vec<Extent>), Vec<ArrayId>>,
     /// By type and extents, for windows.
     windows: BTreeMap<(Type, Vec<Polynomial>), ArrayId>,
     /// By type and extents, for sums in lanes.
@@ -33,6 +33,8 @@ pub(crate) enum Places {
     One,
     /// As many for each iteration: the first dimension tells them apart.
     Slots(i64),
+    /// For each iteration its part of [`SHARED`], and no fewer than so many: the first dimension tells them apart.
+    Share(i64),
     /// One for each iteration of loops in it. All iterations have as many: the first dimension tells them apart.
     Each(Numbered),
     /// One for each iteration of loops in it. Iterations have different numbers of them: the array has one dimension, and
@@ -45,9 +47,20 @@ impl Places {
     pub fn number(&self) -> Option<&Polynomial> {
         match self {
             Places::Each(numbered) | Places::Packed(numbered) => Some(&numbered.number),
-            Places::One | Places::Slots(_) => None,
+            Places::One | Places::Slots(_) | Places::Share(_) => None,
         }
     }
+}
+
+/// The extent of an array in one dimension.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Extent {
+    Sum(Polynomial),
+    /// What one of as many as there are iterations gets of so many places, and no less than that.
+    Share {
+        all: i64,
+        least: i64,
+    },
 }
 
 impl ScratchArrays {
@@ -66,8 +79,7 @@ impl ScratchArrays {
         let have = self.arrays.get(&key).map_or(0, Vec::len);
         for _ in have..=number {
             w.begin();
-            let at_start = &mut |w: &mut Writer, v| early(domain.source, w, v);
-            let shape: Vec<ValueId> = extents.iter().map(|extent| write(w, extent, at_start)).collect();
+            let shape: Vec<ValueId> = extents.iter().map(|extent| domain.write(w, extent)).collect();
             self.declared.extend(w.end());
             let name = format!("kept{}", self.arrays.values().map(Vec::len).sum::<usize>());
             let array = w.array(name, ty, shape.len(), Role::Temp(shape));
@@ -83,6 +95,8 @@ impl ScratchArrays {
 const WINDOW: i64 = 64;
 /// All iterations of a loop together have at least this many.
 const WINDOWS: i64 = 1 << 18;
+/// All iterations of a loop together have at least this many places for each local that inner loops of unknown length carry.
+const SHARED: i64 = 1 << 16;
 
 impl ScratchArrays {
     /// The array of this type with a window for each iteration of a loop: the first dimension tells its places apart.
@@ -92,15 +106,8 @@ impl ScratchArrays {
             return *array;
         }
         w.begin();
-        let mut iterations = w.index(1);
-        for extent in &domain.extents {
-            let extent = write(w, extent, &mut |w, v| early(domain.source, w, v));
-            iterations = w.mul(iterations, extent);
-        }
-        let (one, least, all) = (w.index(1), w.index(WINDOW), w.index(WINDOWS));
-        let some = w.binary(Binary::Max, iterations, one);
-        let share = w.div(all, some);
-        let length = w.binary(Binary::Max, share, least);
+        let iterations = domain.iterations(w);
+        let length = share(w, iterations, (WINDOWS, WINDOW));
         self.declared.extend(w.end());
         let name = format!("window{}", self.windows.len());
         let array = w.array(name, ty, 2, Role::Temp(vec![length, iterations]));
@@ -200,15 +207,45 @@ impl<'a> Domain<'a> {
         &self.extents
     }
 
-    fn shape(&self, places: &Places) -> Vec<Polynomial> {
+    fn shape(&self, places: &Places) -> Vec<Extent> {
         let lead = match places {
-            Places::Packed(numbered) => return vec![numbered.count.clone()],
+            Places::Packed(numbered) => return vec![Extent::Sum(numbered.count.clone())],
             Places::One => None,
-            Places::Slots(n) => Some(Polynomial::constant((*n).into())),
-            Places::Each(numbered) => Some(numbered.count.clone()),
+            Places::Slots(n) => Some(Extent::Sum(Polynomial::constant((*n).into()))),
+            Places::Share(least) => Some(Extent::Share { all: SHARED, least: *least }),
+            Places::Each(numbered) => Some(Extent::Sum(numbered.count.clone())),
         };
-        lead.into_iter().chain(self.extents.iter().cloned()).collect()
+        lead.into_iter().chain(self.extents.iter().cloned().map(Extent::Sum)).collect()
     }
+
+    /// Writes an extent, before everything that is done.
+    fn write(&self, w: &mut Writer, extent: &Extent) -> ValueId {
+        match extent {
+            Extent::Sum(sum) => write(w, sum, &mut |w, v| early(self.source, w, v)),
+            Extent::Share { all, least } => {
+                let iterations = self.iterations(w);
+                share(w, iterations, (*all, *least))
+            }
+        }
+    }
+
+    /// Writes how many iterations there are.
+    fn iterations(&self, w: &mut Writer) -> ValueId {
+        let mut iterations = w.index(1);
+        for extent in &self.extents {
+            let extent = write(w, extent, &mut |w, v| early(self.source, w, v));
+            iterations = w.mul(iterations, extent);
+        }
+        iterations
+    }
+}
+
+/// What each of as many iterations gets of so many places, and no less than that.
+fn share(w: &mut Writer, iterations: ValueId, (all, least): (i64, i64)) -> ValueId {
+    let (one, least, all) = (w.index(1), w.index(least), w.index(all));
+    let some = w.binary(Binary::Max, iterations, one);
+    let share = w.div(all, some);
+    w.binary(Binary::Max, share, least)
 }
 
 /// A loop that has run without a fault found all elements that it names. So it has no more iterations than an array is long

@@ -3,7 +3,8 @@
 //!
 //! Iterations combine with a shared element in their order, each with all that it has before the next one comes (law 8). Lanes
 //! go through their iterations side by side, and keep that order where an iteration meets each element in one place and once: its
-//! updates stand together, and no two iterations of the loops around them meet the same element.
+//! updates stand together, and no two iterations of the loops around them meet the same element. Updates of other elements may stand
+//! elsewhere: in one dimension their indices are different constants (`w[[t, 0]]` and `w[[s, 1]]`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +31,8 @@ struct Place {
 /// What is known of the touches of an array.
 #[derive(Debug)]
 enum Touched {
-    /// It is updated there alone.
-    In(Place),
+    /// It is updated in these places alone, each for elements of its own.
+    In(Vec<Place>),
     /// It is touched in some other way.
     Otherwise,
 }
@@ -51,7 +52,8 @@ pub(crate) fn in_lane_order(
         let apart = |loops: &Vec<ValueId>| meet_once(&facts.affines, par, place.index, loops);
         together && place.loops.as_ref().is_some_and(apart)
     };
-    let arrays = search.touched.iter().filter(|(_, touched)| matches!(touched, Touched::In(p) if fits(p)));
+    let all_fit = |touched: &Touched| matches!(touched, Touched::In(places) if places.iter().all(fits));
+    let arrays = search.touched.iter().filter(|(_, touched)| all_fit(touched));
     arrays.map(|(array, _)| *array).collect()
 }
 
@@ -99,16 +101,39 @@ impl Search<'_> {
     }
 
     fn update(&mut self, array: ArrayId, place: Place) {
-        let same = match self.touched.get(&array) {
-            None => true,
-            Some(Touched::In(known)) => {
-                let pairs = known.index.as_slice().iter().zip(place.index.as_slice());
-                let equal = |(a, b): (&ValueId, &ValueId)| self.affines.form(*a) == self.affines.form(*b);
-                (known.how, known.block) == (place.how, place.block) && { pairs }.all(equal)
-            }
-            Some(Touched::Otherwise) => false,
+        let known = match self.touched.remove(&array) {
+            None => Some(Vec::new()),
+            Some(Touched::In(known)) => Some(known),
+            Some(Touched::Otherwise) => None,
         };
-        self.touched.insert(array, if same { Touched::In(place) } else { Touched::Otherwise });
+        // Those of one element are joined where nothing else of the array stands between them.
+        let fits = |known: &Vec<Place>| {
+            let others = known.iter().rev().skip_while(|k| self.stand_together(k, &place));
+            { others }.all(|k| self.never_meet(k, &place))
+        };
+        let touched = match known.filter(fits) {
+            Some(mut known) => {
+                known.push(place);
+                Touched::In(known)
+            }
+            None => Touched::Otherwise,
+        };
+        self.touched.insert(array, touched);
+    }
+
+    /// Do two updates combine with one element, one right after the other?
+    fn stand_together(&self, a: &Place, b: &Place) -> bool {
+        let mut pairs = a.index.as_slice().iter().zip(b.index.as_slice());
+        let equal = |(a, b): (&ValueId, &ValueId)| self.affines.form(*a) == self.affines.form(*b);
+        (a.how, a.block) == (b.how, b.block) && pairs.all(equal)
+    }
+
+    /// Do they combine with different elements, in whichever iterations of the loops around them?
+    fn never_meet(&self, a: &Place, b: &Place) -> bool {
+        a.index.as_slice().iter().zip(b.index.as_slice()).any(|(a, b)| {
+            let (a, b) = (self.affines.form(*a), self.affines.form(*b));
+            a.terms.is_empty() && b.terms.is_empty() && a.constant != b.constant
+        })
     }
 }
 
@@ -186,6 +211,10 @@ mod tests {
         assert!(keeps_order(&format!("{n} {{ s[x.dim(0) - 1 - t] += x[[t, i]]; }}")));
         assert!(keeps_order(&format!("{n} {{ s[t] += x[[t, i]]; s[t] += 1.0; }}")));
         assert!(keeps_order(&format!("{n} {{ for r in 0..3 {{ q[[r, t + r]] += x[[t, i]]; }} }}")));
+        assert!(keeps_order(&format!(
+            "{n} {{ q[[0, t]] += x[[t, i]]; q[[1, t]] += 1.0; q[[1, t]] += 2.0; }}"
+        )));
+        assert!(keeps_order(&format!("{n} {{ q[[t, 0]] += 1.0; }} {n} {{ q[[t, 2]] += x[[t, i]]; }}")));
     }
 
     #[test]
@@ -194,6 +223,11 @@ mod tests {
         assert!(!keeps_order(&format!("{n} {{ s[t / 2] += x[[t, i]]; }}")));
         assert!(!keeps_order(&format!("{n} {{ for r in 0..3 {{ s[t + r] += x[[t, i]]; }} }}")));
         assert!(!keeps_order(&format!("{n} {{ s[t] += x[[t, i]]; s[t + 1] += 1.0; }}")));
+        assert!(!keeps_order(&format!("{n} {{ q[[0, t]] += x[[t, i]]; q[[t, 1]] += 1.0; }}")));
+        assert!(!keeps_order(&format!(
+            "{n} {{ q[[0, t]] += 1.0; q[[1, t]] += x[[t, i]]; q[[0, t]] += 2.0; }}"
+        )));
+        assert!(!keeps_order(&format!("{n} {{ q[[0, 0]] += x[[t, i]]; q[[0, 1]] += 1.0; }}")));
         assert!(!keeps_order(&format!("{n} {{ s[t] += x[[t, i]]; }} {n} {{ s[t] += x[[t, i]]; }}")));
         assert!(!keeps_order(&format!("{n} {{ s[t] += 1.0; if x[[t, i]] > 0.5 {{ s[t] += x[[t, i]]; }} }}")));
         assert!(!keeps_order(&format!("{n} {{ s[k[t] as usize] += x[[t, i]]; }}")));

@@ -4,13 +4,12 @@
 
 mod partly;
 
-use std::collections::BTreeSet;
-
-use ebbtide_ir::{Binary, Compare, Function, Literal, Program, Type, Unary, ValueId};
+use ebbtide_ir::{ArrayId, Binary, Compare, Function, Literal, Program, Type, Unary, ValueId};
 
 use crate::analysis::interior::Interior;
 use crate::analysis::vectors::{self, stride};
 use crate::kernel::expr::{Expr, Overflow};
+use crate::kernel::index_expr::IndexExpr;
 use crate::kernel::name::{Fresh, Name, Ty, Variable};
 use crate::kernel::stmt::{Body, Element, Part, Place, Stmt, Stride, visit_mut};
 
@@ -320,17 +319,31 @@ impl Vectors<'_> {
     }
 }
 
-/// Do lanes that share elements of an array combine with them in one statement? Two would change places with lanes between them.
+/// Do lanes that share an element combine with it in one statement? Two would change places with lanes between them. Statements
+/// for one array have different constants in some dimension.
 fn meet_once(body: &mut [Stmt]) -> bool {
-    let (mut seen, mut once) = (BTreeSet::new(), true);
+    let (mut seen, mut once): (Vec<(ArrayId, Vec<Option<i64>>)>, bool) = (Vec::new(), true);
     visit_mut(body, &mut |stmt| {
         if let Some(element) = stmt.element_mut()
-            && let Place::Lanes { stride: Stride::Same, .. } = element.place
+            && let Place::Lanes { first, stride: Stride::Same, .. } = &element.place
         {
-            once &= seen.insert(element.array);
+            let index: Vec<Option<i64>> = first.iter().map(constant).collect();
+            let differ = |(a, b): (&Option<i64>, &Option<i64>)| a.is_some() && b.is_some() && a != b;
+            let apart = |other: &Vec<Option<i64>>| index.iter().zip(other).any(differ);
+            once &= seen.iter().all(|(array, other)| *array != element.array || apart(other));
+            seen.push((element.array, index));
         }
     });
     once
+}
+
+/// The number that an index is, where it is a constant.
+fn constant(index: &Expr) -> Option<i64> {
+    match index {
+        Expr::Literal(literal) => literal.to_i64(),
+        Expr::Index(IndexExpr::Constant(n) | IndexExpr::Number(n)) => Some(*n),
+        _ => None,
+    }
 }
 
 fn converted(from: Ty, to: Ty, value: Expr) -> Expr {

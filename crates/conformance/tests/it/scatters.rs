@@ -47,6 +47,19 @@ fn by_columns(
     }
 }
 
+/// Rows of which all iterations share the elements, each in a column by itself.
+#[program]
+fn shared_rows(x: &Array2<f64>, w: &mut Array2<f64>) {
+    for i in par(0..x.dim(1)) {
+        for t in 0..x.dim(0) {
+            w[[t, 0]] += x[[t, i]];
+            w[[t, 2]] += x[[t, i]].powi(2);
+            w[[t, 2]] += 0.1;
+            w[[t, 1]] += 1.0 / (3.0 + x[[t, i]]);
+        }
+    }
+}
+
 /// Extremes and counts, in a loop of two ranges, where not every iteration has a term.
 #[program]
 fn extremes(
@@ -197,6 +210,19 @@ fn rows_longer_than_the_room_for_notes_keep_their_order() {
         by_columns().compile(device)?.launch((&first, &column, &value, &x, &mut y))?;
         Ok(vec![double(y.to_vec())])
     });
+}
+
+#[test]
+fn elements_that_lanes_share_have_the_bits_of_the_interpreter() {
+    for shape in [[3, 5], [4, 64], [2, 1_003]] {
+        let x = numbers(10, shape[0] * shape[1], 1 << 16);
+        same_bits(|device| {
+            let x = device.from_fn(shape, |[t, i]| x[t * shape[1] + i] as f64 / 65536.0 - 0.5)?;
+            let mut w = device.from_fn([shape[0], 3], |[t, k]| (t + k) as f64)?;
+            shared_rows().compile(device)?.launch((&x, &mut w))?;
+            Ok(vec![double(w.to_vec())])
+        });
+    }
 }
 
 #[test]

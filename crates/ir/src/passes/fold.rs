@@ -1,4 +1,4 @@
-//! Constant folding: operations on literals, and integer operations that change nothing.
+//! Constant folding: operations on literals, integer operations that change nothing, and powers that are products.
 
 use super::{for_each_par, replace_inside};
 use crate::interp::evaluate::evaluate;
@@ -35,6 +35,13 @@ pub fn fold_constants(program: &Program) -> Program {
 
 fn fold(program: &mut Program, v: ValueId) {
     let op = *program.op(v);
+    // What it is by definition: a loop with a product has a vector form.
+    if let Op::Math(Function::Powi, x, n) = op
+        && program.literal(n).and_then(Literal::to_i64) == Some(2)
+    {
+        program.values[v.index()].op = Op::Binary(Binary::Mul, x, x);
+        return;
+    }
     let pure = op.is_pure() && !matches!(op, Op::LoopVar | Op::Literal(_));
     if !pure || !op.operands().all(|o| program.literal(o).is_some()) {
         return;
@@ -53,6 +60,7 @@ fn unchanged(program: &Program, v: ValueId) -> Option<ValueId> {
     let integer = program.ty(v).is_integer();
     match *program.op(v) {
         Op::Cast(a) if program.ty(a) == program.ty(v) => Some(a),
+        Op::Math(Function::Powi, x, n) if is(n, 1) => Some(x),
         Op::Select(c, a, _) if is(c, 1) => Some(a),
         Op::Select(c, _, b) if is(c, 0) => Some(b),
         Op::Select(_, a, b) if a == b => Some(a),

@@ -148,7 +148,7 @@ pub(crate) fn index_literal(cx: &Cx, value: i64) -> Expr<usize> {
 }
 
 /// A loop over so few constants is unrolled where its variable chooses among the parts of a small value.
-const UNROLLED: i64 = 16;
+const UNROLLED: i64 = 32;
 
 /// But not if that makes more loops than this whose number of iterations is data. Each keeps all its indices among the parts, since
 /// these are data too, and each needs a record of its own in a gradient: an insertion sort of nine would have eight of them.

@@ -24,21 +24,19 @@ impl Task<'_> {
                 return Ok(());
             }
             let (from, to) = (self.mapped(*from), self.mapped(*to));
-            let tape = match iterations {
-                Iterations::Kept => self.tape(w, l),
-                Iterations::Forgotten => Tape::default(),
-            };
+            let tape = self.tape_of(w, l, iterations);
             let LoopKind::For { var, .. } = l.kind else { return Ok(()) };
             let sums = l.sums.iter().map(|local| self.locals.get(local).copied().unwrap_or(*local)).collect();
             self.forward_iterations(w, l, (from, to), sums, |this, w, iteration| {
-                this.keep(w, &tape, (Some(var), iteration));
+                this.keep_first(w, &tape, (Some(var), iteration), |w| w.sub(iteration, from));
             })?;
             if iterations == Iterations::Forgotten {
                 self.keep_results(w, l);
             }
             return Ok(());
         }
-        if self.repeat_loop(w, l)? {
+        let tape = self.tape_of(w, l, iterations);
+        if self.repeat_loop(w, l, &tape)? {
             return Ok(());
         }
         let event = self.loop_event(w, l);
@@ -60,6 +58,7 @@ impl Task<'_> {
             LoopKind::Forever => LoopKind::Forever,
         };
         w.begin();
+        self.keep_first(w, &tape, (None, zero), |w| w.get(iterations));
         match iteration {
             Some(iteration) => self.within(l, iteration, |this| this.forward(w, &l.body))?,
             None => self.forward(w, &l.body)?,
@@ -73,6 +72,13 @@ impl Task<'_> {
         self.keep_iterations(w, event, iterations);
         self.look_anew();
         Ok(())
+    }
+
+    fn tape_of(&mut self, w: &mut Writer, l: &Loop, iterations: Iterations) -> Tape {
+        match iterations {
+            Iterations::Kept => self.tape(w, l),
+            Iterations::Forgotten => Tape::default(),
+        }
     }
 
     /// Runs inner iterations of a loop once more, as many as are said; they add to `sums`, which is empty where not all of them

@@ -2,25 +2,21 @@
 //!
 //! Where bounds are sums of what is known before the program starts and of variables of loops around, each inner iteration
 //! keeps what it finds: a tape of the body, with a place for each inner iteration of each iteration. Elsewhere (`while`,
-//! `break`, bounds that are data) there are [`SLOTS`] places. The inner iterations are cut into at most as many pieces, of at least
-//! as many inner iterations, and what a piece finds is kept; then piece after piece, the last first, is run once more in the same
-//! way, cut into as many pieces again. Up to `SLOTS` inner iterations are one piece, which is run once more before they are reversed;
-//! up to `SLOTS²` are run twice; beyond, the smallest pieces have more than one inner iteration, and each inner iteration of them
-//! is reached from the beginning of its piece.
+//! `break`, bounds that are data) there are at least [`SLOTS`] places, in which the first inner iterations keep what they find: often
+//! these are all. Where they are not (`segments.rs`), inner iterations are cut into at most `SLOTS` pieces.
 
 use std::collections::HashMap;
 
-use ebbtide_ir::{ArrayId, Binary, Branch, Compare, Indices, LocalId, Loop, LoopKind, Stmt, Type, ValueId};
+use ebbtide_ir::{ArrayId, Branch, Compare, Indices, LocalId, Loop, Stmt, Type, ValueId};
 
 use super::Task;
 use crate::analysis::iteration_number::{Level, Step, has_few_iterations};
-use crate::error::Error;
 use crate::normalize::early::early;
 use crate::plan::scratch_arrays::{self, Domain, Places, ScratchArrays, Tapes};
 use crate::writer::Writer;
 
-/// The places that a loop of unknown length has on each of two levels.
-const SLOTS: i64 = 32;
+/// The pieces into which the inner iterations of a loop of unknown length are cut; the least number of places for what they find.
+pub(super) const SLOTS: i64 = 32;
 
 /// Where the iterations of one parallel loop keep what they find.
 pub(crate) struct Storage<'a> {
@@ -52,6 +48,16 @@ pub(super) struct Tape {
     places: Option<Places>,
 }
 
+impl Tape {
+    /// The number of its places, where inner iterations may have none.
+    pub fn capacity(&self, w: &mut Writer) -> Option<ValueId> {
+        match (&self.places, self.arrays.first()) {
+            (Some(Places::Share(_)), Some((_, array))) => Some(w.dim(*array, 0)),
+            _ => None,
+        }
+    }
+}
+
 /// How the inner iterations of a loop find what earlier ones left.
 #[derive(Clone)]
 pub(super) enum Replay {
@@ -59,7 +65,7 @@ pub(super) enum Replay {
     Nothing,
     /// Each has kept it.
     Tape(Tape),
-    /// On two levels.
+    /// The first ones have kept it, in the second; the first is for pieces.
     Slots([Tape; 2]),
     /// From the first iteration on.
     Rerun,
@@ -119,8 +125,7 @@ impl Task<'_> {
             let around = self.around.iter().map(|a| Step::Around(a.level));
             self.places(&around.chain([Step::Numbered(level)]).collect::<Vec<_>>())
         });
-        let iterations = iterations.unwrap_or(Places::Slots(SLOTS));
-        let once = self.depth == 0 && iterations != Places::Slots(SLOTS);
+        let once = self.depth == 0 && iterations.is_some();
         let written = if once { Written::Once } else { Written::Often };
         let mut tape = |places: &Places| -> Option<Tape> {
             let store = self.store.as_mut().filter(|store| store.domain.has_room(places))?;
@@ -133,20 +138,20 @@ impl Task<'_> {
             _ if carried.is_empty() => Replay::Nothing,
             // What is written often cannot be gathered: a few inner iterations are run again instead.
             _ if self.depth > 0 && has_few_iterations(self.source, l) => Replay::Rerun,
-            Places::Slots(_) => match (tape(&iterations), tape(&iterations)) {
+            None => match (tape(&Places::Slots(SLOTS)), tape(&Places::Share(SLOTS))) {
                 (Some(coarse), Some(fine)) => Replay::Slots([coarse, fine]),
                 _ => Replay::Rerun,
             },
-            _ => tape(&iterations).map_or(Replay::Rerun, Replay::Tape),
+            Some(iterations) => tape(iterations).map_or(Replay::Rerun, Replay::Tape),
         };
         self.replays.insert(l.id, replay.clone());
         replay
     }
 
-    /// Where each inner iteration of a loop keeps what it finds.
+    /// Where inner iterations of a loop keep what they find when it runs for the first time.
     pub(super) fn tape(&mut self, w: &mut Writer, l: &Loop) -> Tape {
         match self.touches_active(&l.body).then(|| self.replay(w, l)) {
-            Some(Replay::Tape(tape)) => tape,
+            Some(Replay::Tape(tape) | Replay::Slots([_, tape])) => tape,
             _ => Tape::default(),
         }
     }
@@ -154,9 +159,26 @@ impl Task<'_> {
     /// Where an inner iteration of a loop, or the slot of this number, has its place on a tape.
     fn tape_index(&mut self, w: &mut Writer, tape: &Tape, at: (Option<ValueId>, ValueId)) -> Option<Indices> {
         match tape.places.as_ref()? {
-            Places::Slots(_) | Places::One => self.store.as_ref()?.index(at.1),
+            Places::Slots(_) | Places::Share(_) | Places::One => self.store.as_ref()?.index(at.1),
             numbered => self.place(w, &numbered.clone(), Some(at)),
         }
+    }
+
+    /// Keeps what an inner iteration of this number finds when its loop runs for the first time, where it has a place.
+    pub(super) fn keep_first(
+        &mut self,
+        w: &mut Writer,
+        tape: &Tape,
+        at: (Option<ValueId>, ValueId),
+        number: impl FnOnce(&mut Writer) -> ValueId,
+    ) {
+        let Some(places) = tape.capacity(w) else { return self.keep(w, tape, at) };
+        let number = number(w);
+        let condition = w.compare(Compare::Lt, number, places);
+        w.begin();
+        self.keep(w, tape, (None, number));
+        let then = w.end();
+        w.push(Stmt::If(Branch { condition, then, otherwise: Vec::new() }));
     }
 
     /// Keeps what locals hold.
@@ -185,104 +207,6 @@ impl Task<'_> {
             entry.insert(*local, held);
         }
     }
-
-    /// Takes the inner iterations of a loop backwards, piece by piece.
-    pub(super) fn reverse_segments(
-        &mut self,
-        w: &mut Writer,
-        l: &Loop,
-        (var, from, to): (Option<ValueId>, ValueId, ValueId),
-        entry: &HashMap<LocalId, ValueId>,
-        [coarse, fine]: &[Tape; 2],
-    ) -> Result<(), Error> {
-        let all = w.sub(to, from);
-        let (least, slots) = (pieces(w, all), w.index(SLOTS));
-        let piece = w.binary(Binary::Max, least, slots);
-        let count = rounded_up(w, all, piece);
-        // Behind the beginning of the last piece nothing is kept.
-        let covered = w.mul(count, piece);
-        let last = w.sub(covered, piece);
-        let (last, one) = (w.add(from, last), w.index(1));
-        let behind = w.add(last, one);
-        self.run_keeping(w, l, (from, behind, piece), entry, coarse)?;
-        let (zero, name) = (w.index(0), "piece".to_string());
-        let back = w.loop_var("piece_back");
-        w.begin();
-        let number = last_first(w, zero, count, back, name);
-        let skipped = w.mul(number, piece);
-        let start = w.add(from, skipped);
-        let beyond = w.add(start, piece);
-        let end = w.binary(Binary::Min, beyond, to);
-        let mut at_start = entry.clone();
-        self.recall(w, coarse, (None, number), &mut at_start);
-        let part = pieces(w, piece);
-        self.run_keeping(w, l, (start, end, part), &at_start, fine)?;
-        let (name, iteration_back) = self.backwards(w, var);
-        w.begin();
-        let iteration = last_first(w, start, end, iteration_back, name);
-        let since = w.sub(iteration, start);
-        let number = w.div(since, part);
-        let skipped = w.mul(number, part);
-        let first = w.add(start, skipped);
-        let mut before = entry.clone();
-        self.recall(w, fine, (None, number), &mut before);
-        let outer = self.enter(w, &before);
-        let (saved, outer_partial) = (self.map.clone(), std::mem::replace(&mut self.partial, true));
-        self.forward_iterations(w, l, (first, iteration), Vec::new(), |_, _, _| {})?;
-        (self.map, self.partial) = (saved, outer_partial);
-        self.map.extend(var.map(|var| (var, iteration)));
-        self.within(l, iteration, |this| this.reverse(w, &l.body))?;
-        self.locals = outer;
-        let body = w.end();
-        let (id, kind) = (w.new_loop(), LoopKind::For { var: iteration_back, from: start, to: end });
-        w.push(Stmt::Loop(Loop { id, kind, body, sums: Vec::new(), until: None, schedule: None }));
-        let body = w.end();
-        let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from: zero, to: count });
-        w.push(Stmt::Loop(Loop { id, kind, body, sums: Vec::new(), until: None, schedule: None }));
-        Ok(())
-    }
-
-    /// Runs inner iterations and keeps what the first one of each piece finds.
-    fn run_keeping(
-        &mut self,
-        w: &mut Writer,
-        l: &Loop,
-        (from, to, piece): (ValueId, ValueId, ValueId),
-        entry: &HashMap<LocalId, ValueId>,
-        tape: &Tape,
-    ) -> Result<(), Error> {
-        let outer = self.enter(w, entry);
-        let (saved, partial) = (self.map.clone(), std::mem::replace(&mut self.partial, true));
-        self.forward_iterations(w, l, (from, to), Vec::new(), |this, w, iteration| {
-            let since = w.sub(iteration, from);
-            let (rest, zero) = (w.binary(Binary::Rem, since, piece), w.index(0));
-            let condition = w.compare(Compare::Eq, rest, zero);
-            w.begin();
-            let place = w.div(since, piece);
-            this.keep(w, tape, (None, place));
-            let then = w.end();
-            w.push(Stmt::If(Branch { condition, then, otherwise: Vec::new() }));
-        })?;
-        (self.map, self.partial) = (saved, partial);
-        self.locals = outer;
-        Ok(())
-    }
-}
-
-/// The length of the pieces that this many inner iterations are cut into: at most [`SLOTS`] of them.
-fn pieces(w: &mut Writer, iterations: ValueId) -> ValueId {
-    let slots = w.index(SLOTS);
-    let length = rounded_up(w, iterations, slots);
-    let one = w.index(1);
-    w.binary(Binary::Max, length, one)
-}
-
-/// `a / b`, rounded up, for `b > 0`; not above zero where `a` is not.
-fn rounded_up(w: &mut Writer, a: ValueId, b: ValueId) -> ValueId {
-    let one = w.index(1);
-    let more = w.sub(b, one);
-    let sum = w.add(a, more);
-    w.div(sum, b)
 }
 
 /// The inner iteration that stands in place of another when they are taken last first.

@@ -13,6 +13,7 @@ use ebbtide_ir::{
 };
 
 use super::Task;
+use super::replay::Tape;
 use crate::error::Error;
 use crate::normalize::early::early;
 use crate::plan::events::Events;
@@ -237,7 +238,7 @@ impl<'a> Task<'a> {
     }
 
     /// Runs a loop whose number of inner iterations is an event once more; `false` where that number has to be found out.
-    pub(super) fn repeat_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<bool, Error> {
+    pub(super) fn repeat_loop(&mut self, w: &mut Writer, l: &Loop, tape: &Tape) -> Result<bool, Error> {
         if !self.again || !self.is_event_loop(l) {
             return Ok(false);
         }
@@ -251,7 +252,9 @@ impl<'a> Task<'a> {
             _ => w.index(0),
         };
         let to = w.add(from, iterations);
-        self.forward_iterations(w, l, (from, to), Vec::new(), |_, _, _| {})?;
+        self.forward_iterations(w, l, (from, to), Vec::new(), |this, w, iteration| {
+            this.keep_first(w, tape, (None, iteration), |w| w.sub(iteration, from));
+        })?;
         Ok(true)
     }
 

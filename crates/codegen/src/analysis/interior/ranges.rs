@@ -3,7 +3,7 @@
 //! A range may begin and end at sums of the innermost parallel variable `j`. At its first or last value a sum of the loop's variable
 //! is then a sum of `j` with another coefficient, whose base is known before the innermost loop.
 
-use ebbtide_ir::{Literal, Loop, LoopKind, Program, ValueId};
+use ebbtide_ir::{Binary, Literal, Loop, LoopKind, Op, Program, ValueId};
 
 use super::linear::Linear;
 use super::{Decide, Interior, LARGE, Search};
@@ -101,7 +101,8 @@ impl Search<'_> {
     }
 
     /// The ranges, the same for all iterations, of loops whose variable is in an index. Where one is empty, the access is never
-    /// reached, and its corners may be out of bounds; one that begins at zero has no such corner before its end. An access
+    /// reached, and its corners may be out of bounds. One that begins at zero is asked for nonetheless, unless it ends at a quotient:
+    /// a loop over all of an array is hardly ever empty, and one over whole groups of iterations is wherever there are few. An access
     /// without the variable may be hoisted out of the loop, and is reached even so.
     pub(super) fn fixed_ranges(
         &self,
@@ -112,8 +113,11 @@ impl Search<'_> {
         let zero = |v: ValueId| self.program.literal(v).and_then(Literal::to_i64) == Some(0);
         let fixed = |v: ValueId| self.program.literal(v).is_some() || !interior.inside.contains(&v);
         let used = |v: ValueId| sums.iter().any(|(_, sum)| sum.base.mentions(v));
-        let ends =
-            loops.iter().filter(|(v, from, to)| used(*v) && fixed(*from) && fixed(*to) && !zero(*from));
+        let quotient = |v: ValueId| matches!(self.program.op(v), Op::Binary(Binary::Div, ..));
+        let may_be_empty = |from: ValueId, to: ValueId| !zero(from) || quotient(to);
+        let ends = loops
+            .iter()
+            .filter(|(v, from, to)| used(*v) && fixed(*from) && fixed(*to) && may_be_empty(*from, *to));
         ends.map(|(_, from, to)| [*from, *to].map(|v| IndexExpr::value(self.program, v))).collect()
     }
 }
