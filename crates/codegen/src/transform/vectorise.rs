@@ -322,7 +322,8 @@ impl Vectors<'_> {
 /// Do lanes that share an element combine with it in one statement? Two would change places with lanes between them. Statements
 /// for one array have different constants in some dimension.
 fn meet_once(body: &mut [Stmt]) -> bool {
-    let (mut seen, mut once): (Vec<(ArrayId, Vec<Option<i64>>)>, bool) = (Vec::new(), true);
+    let mut seen: Vec<(ArrayId, Vec<Option<i64>>)> = Vec::new();
+    let mut once = true;
     visit_mut(body, &mut |stmt| {
         if let Some(element) = stmt.element_mut()
             && let Place::Lanes { first, stride: Stride::Same, .. } = &element.place
