@@ -1,5 +1,6 @@
 //! The adjoint of a parallel loop: loops that gather, then one over the loop's own iterations.
 
+mod alone;
 mod first_addition;
 mod gather;
 mod gather_rows;

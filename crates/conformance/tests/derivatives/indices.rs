@@ -29,6 +29,9 @@ fn one_iteration_reads_what_it_wrote_at_elements_that_do_not_depend_on_it() {
     check("for i in par(0..1) { for c in 0..m { x[c] = x[0] * y[i] + 0.25; } }", &[(1, 4), (1, 0)]);
     let nest = "for c in 0..m { for d in 0..3 { x[c] = x[0] * y[(i % 3).min(j)] + 0.25; } }";
     check(&format!("for (i, j) in par(0..n / 2, 1..n) {{ {nest} }}"), &[(2, 5), (1, 3)]);
+    // Only a condition shows that there is one; without writes there may be more.
+    let nest = "for c in 0..m { for d in 0..3 { x[c] = x[2] * y[j] + 0.25; } }";
+    check(&format!("for (i, j) in par(0..n / 2, 1..n) {{ {nest} }}"), &[(2, 5), (2, 2), (1, 3), (6, 0)]);
 }
 
 #[test]

@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    ArrayId, Asked, Block, Literal, Par, Program, Range, Requirement, Safety, Stmt, ValueId, is_zero, walk,
+    ArrayId, Asked, Block, Branch, Literal, Par, Program, Range, Requirement, Safety, Stmt, ValueId, is_zero,
+    walk,
 };
 
 use crate::analysis::activity::Activity;
 use crate::analysis::store_forwarding::StoreForwarding;
 use crate::error::Error;
 use crate::generate::extremes::Extremes;
+use crate::generate::par::alone::alone;
 use crate::generate::task::{Followed, Purpose, Storage, Task};
 use crate::plan::events::Events;
 use crate::plan::scratch_arrays::{Domain, ScratchArrays, Tapes};
@@ -105,7 +107,11 @@ pub(super) fn requirements(par: &Par, env: &HashMap<ValueId, ValueId>) -> Vec<Re
 
 pub(crate) fn push_own(w: &mut Writer, own: Par) {
     give_back(w, &own.body);
-    w.push(Stmt::Par(own));
+    let stmt = match alone(w, &own) {
+        Some((condition, then)) => Stmt::If(Branch { condition, then, otherwise: vec![Stmt::Par(own)] }),
+        None => Stmt::Par(own),
+    };
+    w.push(stmt);
 }
 
 /// Nothing is taken when a loop begins that claims elements.
