@@ -46,7 +46,12 @@ pub(crate) fn sections(
 }
 
 /// Is the value made of these variables and of what is known before the loop?
-fn is_computable(source: &Program, v: ValueId, variables: &[ValueId], inside: &BTreeSet<ValueId>) -> bool {
+pub(crate) fn is_computable(
+    source: &Program,
+    v: ValueId,
+    variables: &[ValueId],
+    inside: &BTreeSet<ValueId>,
+) -> bool {
     let mut work = vec![v];
     while let Some(v) = work.pop() {
         if variables.contains(&v) || !inside.contains(&v) {

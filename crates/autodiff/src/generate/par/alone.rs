@@ -12,6 +12,7 @@ use ebbtide_ir::{
     ArrayId, Block, Compare, Indices, LoopKind, Op, Par, Program, Range, Safety, Stmt, ValueId, walk,
 };
 
+use crate::analysis::sections::is_computable;
 use crate::writer::rename::rename;
 use crate::writer::{Writer, both};
 
@@ -56,22 +57,7 @@ fn touches_what_all_add_to(program: &Program, par: &Par) -> bool {
         Stmt::Store(s) => touched.push((s.array, s.index)),
         _ => {}
     });
-    let shared = |index: &Indices| index.as_slice().iter().all(|v| is_fixed(program, *v, &inside));
+    let shared = |index: &Indices| index.as_slice().iter().all(|v| is_computable(program, *v, &[], &inside));
     let meets = |array: ArrayId, index: Indices| touched.iter().any(|(a, i)| *a == array && *i != index);
     added.iter().any(|(array, index)| shared(index) && meets(*array, *index))
-}
-
-/// Is the value the same in all iterations?
-fn is_fixed(program: &Program, v: ValueId, inside: &BTreeSet<ValueId>) -> bool {
-    let mut work = vec![v];
-    while let Some(v) = work.pop() {
-        if !inside.contains(&v) {
-            continue;
-        }
-        match program.op(v) {
-            Op::Load(..) | Op::Get(_) | Op::LoopVar => return false,
-            op => work.extend(op.operands()),
-        }
-    }
-    true
 }
