@@ -57,11 +57,13 @@ pub enum Optimisation {
     RecordSections,
     /// What a loop reads and does not overwrite afterwards is read again in its place.
     ReadAgain,
+    /// Outer products that a loop adds to the shadow of a matrix in every iteration wait until several can be added at once.
+    DeferOuterProducts,
 }
 
 impl Optimisation {
     /// All of them, in the order in which an adjoint is made.
-    pub const ALL: [Optimisation; 15] = [
+    pub const ALL: [Optimisation; 16] = [
         Optimisation::RecordWhatIsRead,
         Optimisation::KeepTrajectories,
         Optimisation::ResultsInPlace,
@@ -77,6 +79,7 @@ impl Optimisation {
         Optimisation::SumOverPreimages,
         Optimisation::JoinGather,
         Optimisation::SumInLanes,
+        Optimisation::DeferOuterProducts,
     ];
 
     /// Does it define another order for sums of cotangents?

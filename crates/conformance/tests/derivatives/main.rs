@@ -8,6 +8,7 @@
 
 mod frozen;
 mod indices;
+mod outer_products;
 mod targeted;
 mod texts;
 
