@@ -19,7 +19,7 @@ use crate::normalize::custom_calls::{open, refuse_yields};
 use crate::normalize::number_apart::number_apart;
 use crate::normalize::prepare::prepare;
 use crate::normalize::visits::count_visits;
-use crate::plan::tape_plan::TapePlan;
+use crate::plan::tape_plan::{TapePlan, has_known_length};
 use crate::request::{Mode, Optimisation, Request};
 
 /// A step that changes a derivative program in place.
@@ -114,18 +114,19 @@ fn dump(step: &str, program: &Program) {
     }
 }
 
-/// Has the program loops inside loops, or inside branches, so that [`Inner`] makes a difference?
+/// Has the program loops inside loops, or inside branches, or such as nobody can count, so that [`Inner`] makes a difference?
 pub fn has_inner_loops(source: &Program, request: &Request) -> bool {
     if request.mode == Mode::Values {
         return false;
     }
     let mut found = false;
-    for stmt in &prepare(source).body {
+    let source = prepare(source);
+    for stmt in &source.body {
         let mut loops = 0;
         walk_program_level(std::slice::from_ref(stmt), &mut |s| {
             loops += usize::from(matches!(s, Stmt::Loop(_)))
         });
-        found |= loops > usize::from(matches!(stmt, Stmt::Loop(_)));
+        found |= loops > usize::from(matches!(stmt, Stmt::Loop(l) if has_known_length(&source, l)));
     }
     found
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Affines, ArrayId, Binary, Combine, LibraryCall, LibraryOp, LocalId, Op, Program, RegionId, Stmt, Store,
-    ValueId, walk, walk_program_level,
+    Affines, ArrayId, Binary, Combine, LibraryCall, LibraryOp, LocalId, Loop, LoopId, LoopKind, Op, Program,
+    RegionId, Stmt, Store, ValueId, walk, walk_program_level,
 };
 
 use crate::analysis::activity::Activity;
@@ -166,7 +166,11 @@ pub(crate) fn needed_arrays(
                     work.extend(index.as_slice());
                     work.extend(stored.get(&v).into_iter().flatten());
                 }
-                Op::Get(local) => work.extend(into.get(local).into_iter().flatten()),
+                // At program level it is at hand, or is put aside.
+                Op::Get(local) if parallel.contains_key(&v) => {
+                    work.extend(into.get(local).into_iter().flatten());
+                }
+                Op::Get(_) => {}
                 op => work.extend(op.operands()),
             }
         }
@@ -267,6 +271,11 @@ fn in_parallel_loops(program: &Program) -> BTreeMap<ValueId, TopLevel> {
 /// The values that adjoints use themselves: factors, conditions, indices, bounds.
 fn used_by_adjoints(program: &Program, activity: &Activity) -> Vec<ValueId> {
     let mut values: Vec<ValueId> = Vec::new();
+    let mut program_level: BTreeSet<LoopId> = BTreeSet::new();
+    walk_program_level(&program.body, &mut |stmt| {
+        program_level.extend(if let Stmt::Loop(l) = stmt { Some(l.id) } else { None });
+    });
+    let counts = |l: &Loop| matches!(l.kind, LoopKind::For { .. }) && l.until.is_none();
     walk(&program.body, &mut |stmt| {
         match stmt {
             Stmt::Let(v) if activity.values.contains(v) => {
@@ -280,6 +289,10 @@ fn used_by_adjoints(program: &Program, activity: &Activity) -> Vec<ValueId> {
             // Rules get the scalars that the operation got.
             Stmt::Library(call) => {
                 values.extend(stmt.uses().into_iter().filter(|_| flows_through(call, activity)))
+            }
+            // How many iterations it had is counted.
+            Stmt::Loop(l) if program_level.contains(&l.id) && !counts(l) => {
+                values.extend(if let LoopKind::For { from, .. } = l.kind { Some(from) } else { None });
             }
             // The loop that reverses a parallel one is safe under the same condition.
             Stmt::If(_) | Stmt::Loop(_) | Stmt::Par(_) => values.extend(stmt.uses()),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ebbtide_ir::{
     ArrayId, Block, Combine, Facts, LibraryCall, Loop, LoopId, LoopKind, Op, Par, ParId, Program, Region,
-    RegionId, Stmt, Store, ValueId, WriteId, depends_on_arguments_alone, walk,
+    RegionId, Stmt, Store, ValueId, WriteId, depends_on_arguments_alone, walk, walk_program_level,
 };
 
 use crate::analysis::activity::Activity;
@@ -49,6 +49,8 @@ pub(crate) struct LoopPlan {
     pub known_length: bool,
     /// Where it stands in another loop or in a branch: is it swept under a schedule of its own, and not recorded?
     pub swept: bool,
+    /// Where it stands in none: is its whole tape part of that of the program, and no schedule its own?
+    pub recorded_whole: bool,
     /// Arrays that are recorded once before the loop, for what stands before it.
     pub around: Vec<ArrayId>,
     /// What the loop needs to be run again, where it stands in an iteration that is recorded.
@@ -65,6 +67,8 @@ pub(crate) enum Aside {
     Value(ValueId),
     /// The element that a program-level write replaces.
     Element(WriteId),
+    /// How many iterations a loop had.
+    Iterations(LoopId),
 }
 
 impl TapePlan {
@@ -103,6 +107,7 @@ impl TapePlan {
             classes,
             changed,
             swept: swept_loops((source, affines), inner),
+            inner,
             whole: &[],
             position: TopLevel::default(),
             plan,
@@ -179,6 +184,12 @@ impl TapePlan {
     }
 }
 
+/// Is the number of iterations known before the program starts?
+pub(crate) fn has_known_length(source: &Program, l: &Loop) -> bool {
+    let known = |v| depends_on_arguments_alone(source, v);
+    matches!(l.kind, LoopKind::For { from, to, .. } if l.until.is_none() && known(from) && known(to))
+}
+
 /// Does a statement stand in a loop or a branch, so that the reverse half must compute its value again?
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Nested {
@@ -196,6 +207,7 @@ struct Planner<'a> {
     /// The classes of arrays that the program changes.
     changed: BTreeSet<ArrayId>,
     swept: BTreeSet<LoopId>,
+    inner: Inner,
     /// The top-level statement around what is looked at.
     whole: &'a [Stmt],
     position: TopLevel,
@@ -247,9 +259,11 @@ impl Planner<'_> {
                     self.block(&branch.otherwise, Nested::Yes);
                 }
                 Stmt::Loop(l) => {
+                    let known_length = has_known_length(self.source, l);
                     let plan = LoopPlan {
-                        known_length: self.has_known_length(l),
+                        known_length,
                         swept: self.swept.contains(&l.id),
+                        recorded_whole: false,
                         around: self.around(l),
                         entry: self.loop_entry(l),
                         slots: self.slots(l),
@@ -257,6 +271,13 @@ impl Planner<'_> {
                     };
                     self.plan.loops.insert(l.id, plan);
                     self.block(&l.body, Nested::Yes);
+                    let recorded_whole = !known_length
+                        && nested == Nested::No
+                        && self.inner == Inner::Recorded
+                        && self.records_elements_alone(l);
+                    if let Some(plan) = self.plan.loops.get_mut(&l.id) {
+                        plan.recorded_whole = recorded_whole;
+                    }
                 }
                 Stmt::Region(region) => {
                     let read = reads_of(self.source, std::slice::from_ref(stmt));
@@ -286,9 +307,20 @@ impl Planner<'_> {
         Some((*array, index.as_slice().iter().map(|k| affines.representative(*k)).collect()))
     }
 
-    fn has_known_length(&self, l: &Loop) -> bool {
-        let known = |v| depends_on_arguments_alone(self.source, v);
-        matches!(l.kind, LoopKind::For { from, to, .. } if l.until.is_none() && known(from) && known(to))
+    /// Is all that a loop puts on its tape single elements, so that the tape is small, however long the loop is? Its body is planned.
+    fn records_elements_alone(&self, l: &Loop) -> bool {
+        let mut alone = l.schedule.is_none();
+        walk_program_level(&l.body, &mut |stmt| {
+            alone &= match stmt {
+                Stmt::Par(par) => self.plan.par(par).is_empty() && self.plan.sections(par).is_empty(),
+                Stmt::Fill(..) | Stmt::Copy { .. } => !self.plan.records_whole(stmt),
+                Stmt::Library(call) => self.plan.call(call, self.position).is_empty(),
+                Stmt::Loop(inner) => inner.schedule.is_none(),
+                Stmt::Region(_) => false,
+                _ => true,
+            };
+        });
+        alone
     }
 
     /// What a slot holds: what is carried, but for what an iteration replaces before anything reads it.

@@ -7,6 +7,7 @@ use ebbtide_ir::{
     Push, Role, Stmt, Type, Unary, ValueId,
 };
 
+use crate::analysis::effects::changes;
 use crate::error::Error;
 use crate::generate::adjoint::AdjointBuilder;
 use crate::generate::record::Recorder;
@@ -82,8 +83,11 @@ impl AdjointBuilder<'_> {
             for array in plan.around {
                 w.push(Stmt::Push(Push { array, after: After::Same }));
             }
-            return self.forward_half(w, l);
+            if !plan.recorded_whole {
+                return self.forward_half(w, l);
+            }
         }
+        let outer = std::mem::replace(&mut self.nested, true);
         match &l.kind {
             // It will be run again from here when this iteration is reversed.
             _ if plan.swept => {
@@ -98,11 +102,44 @@ impl AdjointBuilder<'_> {
                 let body = w.end();
                 w.push(Stmt::Loop(Loop { body, schedule: None, ..l.clone() }));
             }
-            _ => {
-                return Err(self.unsupported("a loop of unknown length whose tape is part of another's"));
-            }
+            _ => self.forward_uncounted(w, l)?,
         }
+        self.nested = outer;
         Ok(())
+    }
+
+    /// A loop that runs until something that it computes says that it is done: it counts its iterations, and puts their number on
+    /// the tape behind what they put there.
+    fn forward_uncounted(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
+        let (zero, one) = (w.index(0), w.index(1));
+        let iterations = w.local("passes", zero);
+        w.begin();
+        self.forward(w, &l.body)?;
+        let counted = w.get(iterations);
+        let next = w.add(counted, one);
+        w.push(Stmt::Set(iterations, next));
+        let body = w.end();
+        let recorded = pushes(&body, None);
+        // Nobody can say how large its tape is: it is small where single elements are all that it takes.
+        if recorded.iter().any(|pushes| w.program.array(pushes.array).rank > 0) {
+            return Err(self.unsupported("a loop of unknown length whose tape is part of another's"));
+        }
+        if !self.is_reversed(l) && recorded.is_empty() {
+            w.push(Stmt::Loop(l.clone()));
+            return Ok(());
+        }
+        w.push(Stmt::Loop(Loop { body, schedule: None, ..l.clone() }));
+        let array = self.aside(w, Aside::Iterations(l.id), Type::Index);
+        let counted = w.get(iterations);
+        let counted = w.cast(counted, Type::I64);
+        w.store(array, Writer::no_index(), counted, None);
+        w.push(Stmt::Push(Push { array, after: After::Same }));
+        Ok(())
+    }
+
+    /// Does anything flow through the iterations of a loop?
+    fn is_reversed(&self, l: &Loop) -> bool {
+        changes(self.source, &l.body).iter().any(|array| self.activity.arrays.contains(array))
     }
 
     /// The forward half of a loop under a schedule.
