@@ -26,11 +26,21 @@ fn bits(a: &Array1<f64>) -> Vec<u64> {
 
 #[test]
 fn a_loop_with_more_iterations_than_were_expected_is_begun_again_with_more_room() {
-    let device = crate::cpu();
+    begun_again(&crate::cpu());
+    begun_again(&Device::interpreter());
+}
+
+#[test]
+#[ignore = "needs CUDA"]
+fn a_loop_with_more_iterations_than_were_expected_is_begun_again_on_cuda() {
+    begun_again(&Device::cuda().unwrap());
+}
+
+fn begun_again(device: &Device) {
     let start: Vec<f64> = (0..5).map(|i| 0.1 * f64::from(i)).collect();
     let (mut x, first) = (device.array(&start).unwrap(), device.array(&[0, 3, 1, 4]).unwrap());
     let mut loss = device.scalar(0.0).unwrap();
-    let g = growth().grad(growth::loss).wrt(growth::x).compile(&device).unwrap();
+    let g = growth().grad(growth::loss).wrt(growth::x).compile(device).unwrap();
     let mut run = |g: &CompiledGrad<growth>, limit: f64| {
         let out = g.launch((&mut x, &first, limit, &mut loss)).unwrap();
         bits(out.get(growth::x).unwrap())
