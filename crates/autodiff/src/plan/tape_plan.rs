@@ -8,25 +8,25 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ebbtide_ir::{
-    ArrayId, Block, Combine, Facts, LibraryCall, Loop, LoopId, LoopKind, Op, Par, ParId, Program, Region,
-    RegionId, Stmt, Store, ValueId, WriteId, depends_on_arguments_alone, walk, walk_program_level,
+    ArrayId, Block, Combine, Facts, LibraryCall, Loop, LoopId, Op, Par, ParId, Program, Region, RegionId,
+    Stmt, Store, ValueId, WriteId, walk, walk_program_level,
 };
 
 use crate::analysis::activity::Activity;
 use crate::analysis::dead_on_entry::dead_on_entry;
 use crate::analysis::effects::{changes, reads, reads_of, swap_classes, written_by};
 use crate::analysis::extremes::extreme_arrays;
+use crate::analysis::loop_length::{counts, has_known_length};
 use crate::analysis::needed::Needed;
 use crate::analysis::sections::sections;
 use crate::analysis::top_level::TopLevel;
 use crate::analysis::trajectory::{Trajectory, trajectories, written_in};
-use crate::gradient::Inner;
 use crate::plan::scratch_arrays::Domain;
-use crate::plan::swept_loops::swept_loops;
 use crate::request::Optimisation;
 
 /// What is recorded, and what loops carry.
 pub(crate) struct TapePlan {
+    tapes: Tapes,
     needed: Needed,
     /// By top-level statement: arrays that are their own tape there.
     trajectories: BTreeMap<TopLevel, BTreeMap<ArrayId, Trajectory>>,
@@ -40,6 +40,13 @@ pub(crate) struct TapePlan {
     asides: HashSet<Aside>,
     /// Loads that find what an earlier load of their block put aside.
     same: HashMap<ValueId, ValueId>,
+}
+
+/// May a launch guess how long the tape of a loop becomes whose iterations nobody can count?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tapes {
+    Guessed,
+    Counted,
 }
 
 /// What is recorded of a loop, and what it carries.
@@ -77,7 +84,8 @@ impl TapePlan {
         (source, facts): (&Program, &Facts),
         activity: &Activity,
         needed: Needed,
-        (without, inner): (&BTreeSet<Optimisation>, Inner),
+        without: &BTreeSet<Optimisation>,
+        (swept, tapes): (&BTreeSet<LoopId>, Tapes),
     ) -> TapePlan {
         let affines = &facts.affines;
         let uses = |optimisation| !without.contains(&optimisation);
@@ -87,6 +95,7 @@ impl TapePlan {
             _ => None,
         };
         let plan = TapePlan {
+            tapes,
             needed,
             trajectories: TopLevel::all(source).filter_map(own_tape).collect(),
             pars: BTreeMap::new(),
@@ -106,8 +115,7 @@ impl TapePlan {
             without,
             classes,
             changed,
-            swept: swept_loops((source, affines), inner),
-            inner,
+            swept,
             whole: &[],
             position: TopLevel::default(),
             plan,
@@ -178,16 +186,53 @@ impl TapePlan {
         self.same.get(&v).copied()
     }
 
+    /// Is all that a loop in the top-level statement `position` puts on its tape single elements, so that the tape is small, however
+    /// long the loop is?
+    fn records_elements_alone(&self, l: &Loop, position: TopLevel) -> bool {
+        let mut alone = l.schedule.is_none();
+        walk_program_level(&l.body, &mut |stmt| {
+            alone &= match stmt {
+                Stmt::Par(par) => self.par(par).is_empty() && self.sections(par).is_empty(),
+                Stmt::Fill(..) | Stmt::Copy { .. } => !self.records_whole(stmt),
+                Stmt::Library(call) => self.call(call, position).is_empty(),
+                Stmt::Loop(inner) => inner.schedule.is_none() && !self.loop_plan(inner).swept,
+                Stmt::Region(_) => false,
+                _ => true,
+            };
+        });
+        alone
+    }
+
+    /// The loops inside others, or inside branches, that put on the tape of what is around them nobody knows how much: whole arrays as
+    /// often as data say, or, where nothing may be guessed, anything.
+    pub fn unbounded(&self, source: &Program) -> Vec<LoopId> {
+        let mut found = Vec::new();
+        for (position, top) in TopLevel::all(source) {
+            let mut work: Vec<(&Stmt, Nested)> = vec![(top, Nested::No)];
+            while let Some((stmt, nested)) = work.pop() {
+                if let Stmt::Loop(l) = stmt
+                    && nested == Nested::Yes
+                    && !counts(l)
+                    && !self.loop_plan(l).swept
+                    && !(self.tapes == Tapes::Guessed && self.records_elements_alone(l, position))
+                {
+                    found.push(l.id);
+                }
+                let inside = match stmt {
+                    Stmt::Par(_) => continue,
+                    Stmt::Region(_) => Nested::No,
+                    _ => Nested::Yes,
+                };
+                work.extend(stmt.blocks().flatten().map(|stmt| (stmt, inside)));
+            }
+        }
+        found
+    }
+
     /// Does it go on the tape by itself?
     pub fn puts_aside(&self, what: Aside) -> bool {
         self.asides.contains(&what)
     }
-}
-
-/// Is the number of iterations known before the program starts?
-pub(crate) fn has_known_length(source: &Program, l: &Loop) -> bool {
-    let known = |v| depends_on_arguments_alone(source, v);
-    matches!(l.kind, LoopKind::For { from, to, .. } if l.until.is_none() && known(from) && known(to))
 }
 
 /// Does a statement stand in a loop or a branch, so that the reverse half must compute its value again?
@@ -206,8 +251,7 @@ struct Planner<'a> {
     classes: BTreeMap<ArrayId, ArrayId>,
     /// The classes of arrays that the program changes.
     changed: BTreeSet<ArrayId>,
-    swept: BTreeSet<LoopId>,
-    inner: Inner,
+    swept: &'a BTreeSet<LoopId>,
     /// The top-level statement around what is looked at.
     whole: &'a [Stmt],
     position: TopLevel,
@@ -273,8 +317,8 @@ impl Planner<'_> {
                     self.block(&l.body, Nested::Yes);
                     let recorded_whole = !known_length
                         && nested == Nested::No
-                        && self.inner == Inner::Recorded
-                        && self.records_elements_alone(l);
+                        && self.plan.tapes == Tapes::Guessed
+                        && self.plan.records_elements_alone(l, self.position);
                     if let Some(plan) = self.plan.loops.get_mut(&l.id) {
                         plan.recorded_whole = recorded_whole;
                     }
@@ -305,22 +349,6 @@ impl Planner<'_> {
         let Op::Load(array, index) = self.source.op(v) else { return None };
         let affines = &self.facts.affines;
         Some((*array, index.as_slice().iter().map(|k| affines.representative(*k)).collect()))
-    }
-
-    /// Is all that a loop puts on its tape single elements, so that the tape is small, however long the loop is? Its body is planned.
-    fn records_elements_alone(&self, l: &Loop) -> bool {
-        let mut alone = l.schedule.is_none();
-        walk_program_level(&l.body, &mut |stmt| {
-            alone &= match stmt {
-                Stmt::Par(par) => self.plan.par(par).is_empty() && self.plan.sections(par).is_empty(),
-                Stmt::Fill(..) | Stmt::Copy { .. } => !self.plan.records_whole(stmt),
-                Stmt::Library(call) => self.plan.call(call, self.position).is_empty(),
-                Stmt::Loop(inner) => inner.schedule.is_none(),
-                Stmt::Region(_) => false,
-                _ => true,
-            };
-        });
-        alone
     }
 
     /// What a slot holds: what is carried, but for what an iteration replaces before anything reads it.

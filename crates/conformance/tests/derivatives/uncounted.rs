@@ -50,3 +50,11 @@ fn loops_that_data_ends_are_reversed_in_one_another_and_by_themselves() {
              x[e] = x[e] * 1.5 + 0.1; if x[e] * x[e] > 0.3 { break; } } link[e] = link[(e + 4) % 9]; }",
     );
 }
+
+#[test]
+fn loops_of_whole_arrays_and_loops_of_elements_stand_side_by_side() {
+    let damped = "while x[e] * x[e] > 0.05 { for i in par(0..9) { x[i] = 0.8 * x[i].sin() * (1.0 - 0.1 * w[i] * w[i]); } }";
+    let counted = "for k in 0..3 { for i in par(0..9) { x[i] = (x[i] * x[i]).sin() + w[k]; } }";
+    check(&format!("for e in 0..9 {{ {WALK} {damped} {counted} }}"));
+    check(&format!("for e in 0..4 {{ for k in 0..2 {{ {damped} x[k] = x[k] + w[e]; }} {WALK} }}"));
+}

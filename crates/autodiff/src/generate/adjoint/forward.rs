@@ -8,6 +8,7 @@ use ebbtide_ir::{
 };
 
 use crate::analysis::effects::changes;
+use crate::analysis::loop_length::counts;
 use crate::error::Error;
 use crate::generate::adjoint::AdjointBuilder;
 use crate::generate::record::Recorder;
@@ -88,21 +89,19 @@ impl AdjointBuilder<'_> {
             }
         }
         let outer = std::mem::replace(&mut self.nested, true);
-        match &l.kind {
+        if plan.swept {
             // It will be run again from here when this iteration is reversed.
-            _ if plan.swept => {
-                for array in plan.entry {
-                    w.push(Stmt::Push(Push { array, after: After::Same }));
-                }
-                w.push(Stmt::Loop(l.clone()));
+            for array in plan.entry {
+                w.push(Stmt::Push(Push { array, after: After::Same }));
             }
-            LoopKind::For { .. } if l.until.is_none() => {
-                w.begin();
-                self.forward(w, &l.body)?;
-                let body = w.end();
-                w.push(Stmt::Loop(Loop { body, schedule: None, ..l.clone() }));
-            }
-            _ => self.forward_uncounted(w, l)?,
+            w.push(Stmt::Loop(l.clone()));
+        } else if counts(l) {
+            w.begin();
+            self.forward(w, &l.body)?;
+            let body = w.end();
+            w.push(Stmt::Loop(Loop { body, schedule: None, ..l.clone() }));
+        } else {
+            self.forward_uncounted(w, l)?;
         }
         self.nested = outer;
         Ok(())
@@ -120,10 +119,6 @@ impl AdjointBuilder<'_> {
         w.push(Stmt::Set(iterations, next));
         let body = w.end();
         let recorded = pushes(&body, None);
-        // Nobody can say how large its tape is: it is small where single elements are all that it takes.
-        if recorded.iter().any(|pushes| w.program.array(pushes.array).rank > 0) {
-            return Err(self.unsupported("a loop of unknown length whose tape is part of another's"));
-        }
         if !self.is_reversed(l) && recorded.is_empty() {
             w.push(Stmt::Loop(l.clone()));
             return Ok(());
