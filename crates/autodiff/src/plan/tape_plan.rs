@@ -5,30 +5,31 @@
 //!   needs to be run again.
 //! - Invariant: the forward half pushes what the plan says, the reverse half pops it, and neither decides anything.
 
+mod old_contents;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ebbtide_ir::{
-    ArrayId, Block, Combine, Facts, LibraryCall, Loop, LoopId, LoopKind, Op, Par, ParId, Program, Region,
-    RegionId, Stmt, Store, ValueId, WriteId, depends_on_arguments_alone, walk, walk_program_level,
+    ArrayId, Block, Facts, LibraryCall, Loop, LoopId, Op, Par, ParId, Program, Region, RegionId, Stmt, Store,
+    ValueId, WriteId, walk, walk_program_level,
 };
 
 use crate::analysis::activity::Activity;
 use crate::analysis::dead_on_entry::dead_on_entry;
 use crate::analysis::effects::{changes, reads, reads_of, swap_classes, written_by};
-use crate::analysis::extremes::extreme_arrays;
 use crate::analysis::left_in_arrays::left_in_arrays;
+use crate::analysis::loop_length::{counts, has_known_length};
 use crate::analysis::needed::Needed;
 use crate::analysis::sections::sections;
 use crate::analysis::store_forwarding::Left;
 use crate::analysis::top_level::TopLevel;
 use crate::analysis::trajectory::{Trajectory, trajectories, written_in};
-use crate::gradient::Inner;
 use crate::plan::scratch_arrays::Domain;
-use crate::plan::swept_loops::swept_loops;
 use crate::request::Optimisation;
 
 /// What is recorded, and what loops carry.
 pub(crate) struct TapePlan {
+    tapes: Tapes,
     needed: Needed,
     /// By top-level statement: arrays that are their own tape there.
     trajectories: BTreeMap<TopLevel, BTreeMap<ArrayId, Trajectory>>,
@@ -46,6 +47,13 @@ pub(crate) struct TapePlan {
     same: HashMap<ValueId, ValueId>,
 }
 
+/// May a launch guess how long the tape of a loop becomes whose iterations nobody can count?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tapes {
+    Guessed,
+    Counted,
+}
+
 /// What is recorded of a loop, and what it carries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoopPlan {
@@ -53,6 +61,8 @@ pub(crate) struct LoopPlan {
     pub known_length: bool,
     /// Where it stands in another loop or in a branch: is it swept under a schedule of its own, and not recorded?
     pub swept: bool,
+    /// Where it stands in none: is its whole tape part of that of the program, and no schedule its own?
+    pub recorded_whole: bool,
     /// Arrays that are recorded once before the loop, for what stands before it.
     pub around: Vec<ArrayId>,
     /// What the loop needs to be run again, where it stands in an iteration that is recorded.
@@ -69,6 +79,8 @@ pub(crate) enum Aside {
     Value(ValueId),
     /// The element that a program-level write replaces.
     Element(WriteId),
+    /// How many iterations a loop had.
+    Iterations(LoopId),
 }
 
 impl TapePlan {
@@ -77,7 +89,8 @@ impl TapePlan {
         (source, facts): (&Program, &Facts),
         activity: &Activity,
         needed: Needed,
-        (without, inner): (&BTreeSet<Optimisation>, Inner),
+        without: &BTreeSet<Optimisation>,
+        (swept, tapes): (&BTreeSet<LoopId>, Tapes),
     ) -> TapePlan {
         let affines = &facts.affines;
         let uses = |optimisation| !without.contains(&optimisation);
@@ -87,6 +100,7 @@ impl TapePlan {
             _ => None,
         };
         let mut plan = TapePlan {
+            tapes,
             needed,
             trajectories: TopLevel::all(source).filter_map(own_tape).collect(),
             pars: BTreeMap::new(),
@@ -111,7 +125,7 @@ impl TapePlan {
             without,
             classes,
             changed,
-            swept: swept_loops((source, affines), inner),
+            swept,
             whole: &[],
             position: TopLevel::default(),
             unrecorded: BTreeSet::new(),
@@ -194,6 +208,49 @@ impl TapePlan {
         self.same.get(&v).copied()
     }
 
+    /// Is all that a loop in the top-level statement `position` puts on its tape single elements, so that the tape is small, however
+    /// long the loop is?
+    fn records_elements_alone(&self, l: &Loop, position: TopLevel) -> bool {
+        let mut alone = l.schedule.is_none();
+        walk_program_level(&l.body, &mut |stmt| {
+            alone &= match stmt {
+                Stmt::Par(par) => self.par(par).is_empty() && self.sections(par).is_empty(),
+                Stmt::Fill(..) | Stmt::Copy { .. } => !self.records_whole(stmt),
+                Stmt::Library(call) => self.call(call, position).is_empty(),
+                Stmt::Loop(inner) => inner.schedule.is_none() && !self.loop_plan(inner).swept,
+                Stmt::Region(_) => false,
+                _ => true,
+            };
+        });
+        alone
+    }
+
+    /// The loops inside others, or inside branches, that put on the tape of what is around them nobody knows how much: whole arrays as
+    /// often as data say, or, where nothing may be guessed, anything.
+    pub fn unbounded(&self, source: &Program) -> Vec<LoopId> {
+        let mut found = Vec::new();
+        for (position, top) in TopLevel::all(source) {
+            let mut work: Vec<(&Stmt, Nested)> = vec![(top, Nested::No)];
+            while let Some((stmt, nested)) = work.pop() {
+                if let Stmt::Loop(l) = stmt
+                    && nested == Nested::Yes
+                    && !counts(l)
+                    && !self.loop_plan(l).swept
+                    && !(self.tapes == Tapes::Guessed && self.records_elements_alone(l, position))
+                {
+                    found.push(l.id);
+                }
+                let inside = match stmt {
+                    Stmt::Par(_) => continue,
+                    Stmt::Region(_) => Nested::No,
+                    _ => Nested::Yes,
+                };
+                work.extend(stmt.blocks().flatten().map(|stmt| (stmt, inside)));
+            }
+        }
+        found
+    }
+
     /// Does it go on the tape by itself?
     pub fn puts_aside(&self, what: Aside) -> bool {
         self.asides.contains(&what)
@@ -216,7 +273,7 @@ struct Planner<'a> {
     classes: BTreeMap<ArrayId, ArrayId>,
     /// The classes of arrays that the program changes.
     changed: BTreeSet<ArrayId>,
-    swept: BTreeSet<LoopId>,
+    swept: &'a BTreeSet<LoopId>,
     /// The top-level statement around what is looked at.
     whole: &'a [Stmt],
     position: TopLevel,
@@ -275,9 +332,11 @@ impl Planner<'_> {
                     self.block(&branch.otherwise, Nested::Yes);
                 }
                 Stmt::Loop(l) => {
+                    let known_length = has_known_length(self.source, l);
                     let plan = LoopPlan {
-                        known_length: self.has_known_length(l),
+                        known_length,
                         swept: self.swept.contains(&l.id),
+                        recorded_whole: false,
                         around: self.around(l),
                         entry: self.loop_entry(l),
                         slots: self.slots(l),
@@ -285,6 +344,13 @@ impl Planner<'_> {
                     };
                     self.plan.loops.insert(l.id, plan);
                     self.block(&l.body, Nested::Yes);
+                    let recorded_whole = !known_length
+                        && nested == Nested::No
+                        && self.plan.tapes == Tapes::Guessed
+                        && self.plan.records_elements_alone(l, self.position);
+                    if let Some(plan) = self.plan.loops.get_mut(&l.id) {
+                        plan.recorded_whole = recorded_whole;
+                    }
                 }
                 Stmt::Region(region) => {
                     let read = reads_of(self.source, std::slice::from_ref(stmt));
@@ -325,11 +391,6 @@ impl Planner<'_> {
         let Op::Load(array, index) = self.source.op(v) else { return None };
         let affines = &self.facts.affines;
         Some((*array, index.as_slice().iter().map(|k| affines.representative(*k)).collect()))
-    }
-
-    fn has_known_length(&self, l: &Loop) -> bool {
-        let known = |v| depends_on_arguments_alone(self.source, v);
-        matches!(l.kind, LoopKind::For { from, to, .. } if l.until.is_none() && known(from) && known(to))
     }
 
     /// What a slot holds: what is carried, but for what an iteration replaces before anything reads it.
@@ -423,52 +484,5 @@ impl Planner<'_> {
                 if s.array == array && !self.plan.needed.is_harmless(s, self.position));
         });
         overwrites
-    }
-
-    /// Must the element that the program-level write `block[at]` replaces be recorded by itself?
-    fn replaced_element_is_needed(&self, block: &[Stmt], at: usize) -> bool {
-        let Some(Stmt::Store(s) | Stmt::Update(_, s)) = block.get(at) else { return false };
-        let harmless = self.plan.needed.is_harmless(s, self.position);
-        !harmless && self.records(s.array) && self.old_is_needed(block, at, s.array)
-    }
-
-    /// Does the reverse half read what the array held before `block[at]`? Not where the array comes back from the tape whole
-    /// before anything reads it.
-    fn old_is_needed(&self, block: &[Stmt], at: usize, mut array: ArrayId) -> bool {
-        if self.plan.needed.everything {
-            return true;
-        }
-        // What was there tells which one won.
-        let extreme = |stmt: &Stmt| matches!(stmt, Stmt::Update(Combine::Min | Combine::Max, _));
-        let Some(stmt) = block.get(at) else { return true };
-        let reads_itself = match stmt {
-            Stmt::Par(par) => {
-                reads_of(self.source, &par.body).contains(&array)
-                    || extreme_arrays(self.activity, &par.body).contains(&array)
-            }
-            Stmt::Store(_) | Stmt::Update(..) => extreme(stmt),
-            Stmt::Fill(..) => false,
-            Stmt::Copy { from, .. } => *from == array,
-            _ => true,
-        };
-        if reads_itself {
-            return true;
-        }
-        for stmt in block[..at].iter().rev() {
-            match stmt {
-                Stmt::Swap(a, b) if *a == array => array = *b,
-                Stmt::Swap(a, b) if *b == array => array = *a,
-                Stmt::Par(par) if self.plan.par(par).contains(&array) => {
-                    return extreme_arrays(self.activity, &par.body).contains(&array);
-                }
-                Stmt::Par(par) if !reads_of(self.source, &par.body).contains(&array) => {}
-                Stmt::Fill(a, ..) if *a == array => return false,
-                // Their reversal reads no elements of the program's own arrays.
-                Stmt::Let(_) | Stmt::Swap(..) | Stmt::Fill(..) | Stmt::Store(_) => {}
-                Stmt::Update(..) if !extreme(stmt) => {}
-                _ => return true,
-            }
-        }
-        true
     }
 }

@@ -12,6 +12,7 @@ mod outer_products;
 mod results;
 mod targeted;
 mod texts;
+mod uncounted;
 
 use std::collections::BTreeMap;
 use std::path::Path;
