@@ -129,7 +129,7 @@ fn c49_a_yield_is_looked_for_only_where_a_region_can_yield() {
 fn loops_with_bounds_of_any_size_compile() {
     let target =
         Architecture { places: Places::Narrow, kernels: Kernels::Segments, ..Architecture::of(9, 0) };
-    let machine_code = compile(&text(&crate::extremes::all().0), &target);
+    let machine_code = compile(&text(&crate::extremes::all()), &target);
     assert!(machine_code.is_ok_and(|code| code.starts_with(b"\x7fELF")));
 }
 
