@@ -6,6 +6,7 @@
 
 pub mod case;
 pub mod generate;
+pub mod indices;
 pub mod lower;
 pub mod shrink;
 pub mod sketch;

@@ -9,6 +9,7 @@
 mod frozen;
 mod indices;
 mod outer_products;
+mod races;
 mod results;
 mod targeted;
 mod texts;
