@@ -13,6 +13,8 @@ use crate::syntax::*;
 #[derive(Clone, Default)]
 pub struct Context {
     pub facts: Vec<Formula>,
+    /// What conditions at the beginning of the loop say.
+    pub asked: Vec<Formula>,
     /// What local variables hold.
     pub locals: HashMap<LocalId, Poly>,
     /// Which content arrays have; those that are not here have the one that all had at some time.
@@ -229,7 +231,7 @@ impl Walker<'_, '_> {
             Stmt::Par(par) => {
                 let mut context = self.now.clone();
                 for requirement in &par.requires {
-                    context.facts.push(self.terms.formula(requirement.condition));
+                    context.asked.push(self.terms.formula(requirement.condition));
                 }
                 self.found.insert(par.id, context);
                 self.forget(stmt);

@@ -252,7 +252,19 @@ impl<'t, 'p> Pairs<'t, 'p> {
         if self.budget == 0 {
             return None;
         }
-        let system = self.system(a, b, scope);
+        // Conditions that were asked for have many alternatives, and a search among them has limits: what was proved before they
+        // were asked for is proved again without them.
+        let context = self.context;
+        let ways = self.ways_given(&[], (a, b, scope));
+        match ways {
+            Some(none) if none.is_empty() => Some(none),
+            ways if context.asked.is_empty() => ways,
+            _ => self.ways_given(&context.asked, (a, b, scope)),
+        }
+    }
+
+    fn ways_given(&mut self, asked: &[Formula], meeting: (usize, usize, Scope)) -> Option<Vec<Residual>> {
+        let system = self.system(asked, meeting);
         let terms = &*self.terms;
         let mut refuter = Refuter { varies: &|atom| terms.varies(atom), budget: BUDGET };
         let ways = refuter.ways(&system);
@@ -261,9 +273,9 @@ impl<'t, 'p> Pairs<'t, 'p> {
     }
 
     /// Two accesses meet.
-    fn system(&mut self, a: usize, b: usize, scope: Scope) -> System {
+    fn system(&mut self, asked: &[Formula], (a, b, scope): (usize, usize, Scope)) -> System {
         let mut system = System::default();
-        for fact in &self.context.facts {
+        for fact in self.context.facts.iter().chain(asked) {
             system.add(fact, Origin::Context);
         }
         let mut indices = Vec::new();
@@ -322,8 +334,9 @@ impl<'t, 'p> Pairs<'t, 'p> {
             return Verdict::Unless(safe);
         }
         let accesses = [self.accesses[a].clone(), self.accesses[b].clone()];
+        let facts: Vec<Formula> = self.context.facts.iter().chain(&self.context.asked).cloned().collect();
         let question = Question {
-            facts: &self.context.facts,
+            facts: &facts,
             domain: self.domain,
             variables: &self.variables,
             accesses: [&accesses[0], &accesses[1]],
@@ -347,7 +360,7 @@ impl<'t, 'p> Pairs<'t, 'p> {
         }
         let safe = Formula::All(parts);
         let mut system = System::default();
-        for fact in &self.context.facts {
+        for fact in self.context.facts.iter().chain(&self.context.asked) {
             system.add(fact, Origin::Context);
         }
         system.add(&safe, Origin::Meeting);
