@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_ir::{ArrayId, Block, Loop, LoopId, LoopKind, Program, RegionId, Stmt, ValueId};
+use ebbtide_ir::{ArrayId, Block, LoopId, LoopKind, Program, RegionId, Stmt, ValueId};
 
 use crate::analysis::regions::Hosted;
 
@@ -38,8 +38,17 @@ pub struct Pushes {
     pub array: ArrayId,
     /// The variable of the loop whose iterations are counted, where it has one.
     pub counted: Option<ValueId>,
-    /// The loops between that loop and the push, outermost first. Bounds may depend on the variables of loops around them.
-    pub within: Vec<CountedLoop>,
+    /// The loops between that loop and the push, outermost first.
+    pub within: Vec<InnerLoop>,
+}
+
+/// A loop around a push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InnerLoop {
+    /// Its bounds may depend on the variables of loops around it.
+    Counted(CountedLoop),
+    /// It runs until something that it computes says that it is done.
+    Uncounted,
 }
 
 /// A loop that counts.
@@ -53,10 +62,11 @@ pub struct CountedLoop {
     pub to: ValueId,
 }
 
-/// What becomes of a loop inside a loop (or a branch) that is reversed.
+/// What becomes of a loop inside a loop (or a branch) that is reversed; and of any loop that nobody can count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Inner {
-    /// Its whole tape is part of the tape of the iteration around it: nothing is run again, and the host is not asked.
+    /// Its whole tape is part of the tape of the iteration around it, or of the program: nothing is run again, and the host is not
+    /// asked.
     Recorded,
     /// The iteration around it records what it needs to be run again; when that iteration is reversed, it is swept under a
     /// schedule of its own.
@@ -70,9 +80,14 @@ pub fn pushes(block: &Block, counted: Option<ValueId>) -> Vec<Pushes> {
         for stmt in block {
             match stmt {
                 Stmt::Push(push) => out.push(Pushes { array: push.array, ..around.clone() }),
-                Stmt::Loop(Loop { kind: LoopKind::For { var, from, to }, body, .. }) => {
-                    around.within.push(CountedLoop { var: *var, from: *from, to: *to });
-                    collect(body, around, out);
+                Stmt::Loop(l) => {
+                    around.within.push(match l.kind {
+                        LoopKind::For { var, from, to } if l.until.is_none() => {
+                            InnerLoop::Counted(CountedLoop { var, from, to })
+                        }
+                        _ => InnerLoop::Uncounted,
+                    });
+                    collect(&l.body, around, out);
                     around.within.pop();
                 }
                 // What a sweep pushes is counted with it.

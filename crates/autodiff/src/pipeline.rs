@@ -3,9 +3,11 @@
 //! Each step is a function in the module of its name; `EBBTIDE_DUMP=adjoint` prints the program after each of them to
 //! standard error.
 
+use ebbtide_ir::parts::has_collectives;
 use ebbtide_ir::{Program, Stmt, SwappedShapes, verify, walk_program_level};
 
 use crate::analysis::activity::Activity;
+use crate::analysis::loop_length::has_known_length;
 use crate::analysis::names::Names;
 use crate::analysis::needed::needed_arrays;
 use crate::analysis::operation_rules::{Wanted, derivatives};
@@ -19,7 +21,8 @@ use crate::normalize::custom_calls::{open, refuse_yields};
 use crate::normalize::number_apart::number_apart;
 use crate::normalize::prepare::prepare;
 use crate::normalize::visits::count_visits;
-use crate::plan::tape_plan::TapePlan;
+use crate::plan::swept_loops::swept_loops;
+use crate::plan::tape_plan::{TapePlan, Tapes};
 use crate::request::{Mode, Optimisation, Request};
 
 /// A step that changes a derivative program in place.
@@ -78,11 +81,22 @@ fn adjoint(source: &Program, request: &Request, inner: Inner) -> Result<Gradient
     if uses(Optimisation::ReadAgain) {
         needed.read_again(source, &facts.affines);
     }
-    if inner == Inner::Swept {
-        needed.inner_loops_run_again(source);
-    }
     needed.everything = !uses(Optimisation::RecordWhatIsRead);
-    let plan = TapePlan::new((source, &facts), &activity, needed, (&request.without, inner));
+    let mut swept = swept_loops((source, &facts.affines), inner);
+    // Where the host may stop a run, and where others run it too, it cannot begin again.
+    let begins_again = inner == Inner::Recorded && hosted.is_empty() && !has_collectives(source);
+    let tapes = if begins_again { Tapes::Guessed } else { Tapes::Counted };
+    let plan = loop {
+        let mut needed = needed.clone();
+        needed.run_again(source, &swept);
+        let plan = TapePlan::new((source, &facts), &activity, needed, &request.without, (&swept, tapes));
+        // Where a loop puts whole arrays on its tape and nobody can say how often, that tape cannot be part of another.
+        let unbounded = plan.unbounded(source);
+        if unbounded.is_empty() {
+            break plan;
+        }
+        swept.extend(unbounded);
+    };
     // One buffer serves all arrays that are swapped with one another: they must be of one shape, and stay so.
     let one_shape = hosted.is_empty() && source.swapped == SwappedShapes::Equal;
     let buffers = (one_shape && uses(Optimisation::JoinGather)).then(ShadowDoubleBuffer::default);
@@ -123,18 +137,19 @@ fn dump(step: &str, program: &Program) {
     }
 }
 
-/// Has the program loops inside loops, or inside branches, so that [`Inner`] makes a difference?
+/// Has the program loops inside loops, or inside branches, or such as nobody can count, so that [`Inner`] makes a difference?
 pub fn has_inner_loops(source: &Program, request: &Request) -> bool {
     if request.mode == Mode::Values {
         return false;
     }
     let mut found = false;
-    for stmt in &prepare(source).body {
+    let source = prepare(source);
+    for stmt in &source.body {
         let mut loops = 0;
         walk_program_level(std::slice::from_ref(stmt), &mut |s| {
             loops += usize::from(matches!(s, Stmt::Loop(_)))
         });
-        found |= loops > usize::from(matches!(stmt, Stmt::Loop(_)));
+        found |= loops > usize::from(matches!(stmt, Stmt::Loop(l) if has_known_length(&source, l)));
     }
     found
 }

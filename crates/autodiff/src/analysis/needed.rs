@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Affines, ArrayId, Binary, Combine, LibraryCall, LibraryOp, LocalId, Op, Program, RegionId, Stmt, Store,
-    ValueId, walk, walk_program_level,
+    Affines, ArrayId, Binary, Combine, LibraryCall, LibraryOp, LocalId, LoopId, LoopKind, Op, Program,
+    RegionId, Stmt, Store, ValueId, walk, walk_program_level,
 };
 
 use crate::analysis::activity::Activity;
 use crate::analysis::effects::{reads, swap_classes};
+use crate::analysis::loop_length::counts;
 use crate::analysis::operation_rules::{Derivatives, flows_through, read_by};
 use crate::analysis::overwritten::{Overwritten, overwritten};
 use crate::analysis::regions::Hosted;
@@ -21,7 +22,7 @@ use crate::rules::is_linear;
 ///
 /// Arrays that are swapped with one another share memory in turn, so they are in together or not at all. What is
 /// read at program level is a scalar: it stays at hand, or is put aside.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Needed {
     /// Read by the adjoints of parallel loops and library operations in these statements.
     adjoints: Readers,
@@ -90,15 +91,15 @@ impl Needed {
         !self.everything && self.overwritten.get(&position).is_some_and(intact)
     }
 
-    /// The reverse half runs loops inside others again, as they are.
-    pub fn inner_loops_run_again(&mut self, program: &Program) {
-        for block in program.body.iter().flat_map(Stmt::blocks) {
-            walk_program_level(block, &mut |stmt| {
-                if let Stmt::Loop(_) = stmt {
-                    self.uses_of(program, std::slice::from_ref(stmt));
-                }
-            });
-        }
+    /// The reverse half runs these loops again, as they are.
+    pub fn run_again(&mut self, program: &Program, loops: &BTreeSet<LoopId>) {
+        walk_program_level(&program.body, &mut |stmt| {
+            if let Stmt::Loop(l) = stmt
+                && loops.contains(&l.id)
+            {
+                self.uses_of(program, std::slice::from_ref(stmt));
+            }
+        });
     }
 
     /// The reverse half runs a block again, as it is.
@@ -166,7 +167,11 @@ pub(crate) fn needed_arrays(
                     work.extend(index.as_slice());
                     work.extend(stored.get(&v).into_iter().flatten());
                 }
-                Op::Get(local) => work.extend(into.get(local).into_iter().flatten()),
+                // At program level it is at hand, or is put aside.
+                Op::Get(local) if parallel.contains_key(&v) => {
+                    work.extend(into.get(local).into_iter().flatten());
+                }
+                Op::Get(_) => {}
                 op => work.extend(op.operands()),
             }
         }
@@ -267,6 +272,10 @@ fn in_parallel_loops(program: &Program) -> BTreeMap<ValueId, TopLevel> {
 /// The values that adjoints use themselves: factors, conditions, indices, bounds.
 fn used_by_adjoints(program: &Program, activity: &Activity) -> Vec<ValueId> {
     let mut values: Vec<ValueId> = Vec::new();
+    let mut program_level: BTreeSet<LoopId> = BTreeSet::new();
+    walk_program_level(&program.body, &mut |stmt| {
+        program_level.extend(if let Stmt::Loop(l) = stmt { Some(l.id) } else { None });
+    });
     walk(&program.body, &mut |stmt| {
         match stmt {
             Stmt::Let(v) if activity.values.contains(v) => {
@@ -280,6 +289,10 @@ fn used_by_adjoints(program: &Program, activity: &Activity) -> Vec<ValueId> {
             // Rules get the scalars that the operation got.
             Stmt::Library(call) => {
                 values.extend(stmt.uses().into_iter().filter(|_| flows_through(call, activity)))
+            }
+            // How many iterations it had is counted.
+            Stmt::Loop(l) if program_level.contains(&l.id) && !counts(l) => {
+                values.extend(if let LoopKind::For { from, .. } = l.kind { Some(from) } else { None });
             }
             // The loop that reverses a parallel one is safe under the same condition.
             Stmt::If(_) | Stmt::Loop(_) | Stmt::Par(_) => values.extend(stmt.uses()),

@@ -21,7 +21,7 @@ use crate::analysis::iteration_number::Level;
 use crate::analysis::trajectory::is_invariant;
 
 /// What a loop leaves as it was.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Overwritten {
     /// Loads at program level that find the same when their iteration is reversed.
     pub reloaded: BTreeSet<ValueId>,

@@ -8,25 +8,25 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ebbtide_ir::{
-    ArrayId, Block, Combine, Facts, LibraryCall, Loop, LoopId, LoopKind, Op, Par, ParId, Program, Region,
-    RegionId, Stmt, Store, ValueId, WriteId, depends_on_arguments_alone, walk,
+    ArrayId, Block, Combine, Facts, LibraryCall, Loop, LoopId, Op, Par, ParId, Program, Region, RegionId,
+    Stmt, Store, ValueId, WriteId, walk, walk_program_level,
 };
 
 use crate::analysis::activity::Activity;
 use crate::analysis::dead_on_entry::dead_on_entry;
 use crate::analysis::effects::{changes, reads, reads_of, swap_classes, written_by};
 use crate::analysis::extremes::extreme_arrays;
+use crate::analysis::loop_length::{counts, has_known_length};
 use crate::analysis::needed::Needed;
 use crate::analysis::sections::sections;
 use crate::analysis::top_level::TopLevel;
 use crate::analysis::trajectory::{Trajectory, trajectories, written_in};
-use crate::gradient::Inner;
 use crate::plan::scratch_arrays::Domain;
-use crate::plan::swept_loops::swept_loops;
 use crate::request::Optimisation;
 
 /// What is recorded, and what loops carry.
 pub(crate) struct TapePlan {
+    tapes: Tapes,
     needed: Needed,
     /// By top-level statement: arrays that are their own tape there.
     trajectories: BTreeMap<TopLevel, BTreeMap<ArrayId, Trajectory>>,
@@ -42,6 +42,13 @@ pub(crate) struct TapePlan {
     same: HashMap<ValueId, ValueId>,
 }
 
+/// May a launch guess how long the tape of a loop becomes whose iterations nobody can count?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tapes {
+    Guessed,
+    Counted,
+}
+
 /// What is recorded of a loop, and what it carries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoopPlan {
@@ -49,6 +56,8 @@ pub(crate) struct LoopPlan {
     pub known_length: bool,
     /// Where it stands in another loop or in a branch: is it swept under a schedule of its own, and not recorded?
     pub swept: bool,
+    /// Where it stands in none: is its whole tape part of that of the program, and no schedule its own?
+    pub recorded_whole: bool,
     /// Arrays that are recorded once before the loop, for what stands before it.
     pub around: Vec<ArrayId>,
     /// What the loop needs to be run again, where it stands in an iteration that is recorded.
@@ -65,6 +74,8 @@ pub(crate) enum Aside {
     Value(ValueId),
     /// The element that a program-level write replaces.
     Element(WriteId),
+    /// How many iterations a loop had.
+    Iterations(LoopId),
 }
 
 impl TapePlan {
@@ -73,7 +84,8 @@ impl TapePlan {
         (source, facts): (&Program, &Facts),
         activity: &Activity,
         needed: Needed,
-        (without, inner): (&BTreeSet<Optimisation>, Inner),
+        without: &BTreeSet<Optimisation>,
+        (swept, tapes): (&BTreeSet<LoopId>, Tapes),
     ) -> TapePlan {
         let affines = &facts.affines;
         let uses = |optimisation| !without.contains(&optimisation);
@@ -83,6 +95,7 @@ impl TapePlan {
             _ => None,
         };
         let plan = TapePlan {
+            tapes,
             needed,
             trajectories: TopLevel::all(source).filter_map(own_tape).collect(),
             pars: BTreeMap::new(),
@@ -102,7 +115,7 @@ impl TapePlan {
             without,
             classes,
             changed,
-            swept: swept_loops((source, affines), inner),
+            swept,
             whole: &[],
             position: TopLevel::default(),
             plan,
@@ -173,6 +186,49 @@ impl TapePlan {
         self.same.get(&v).copied()
     }
 
+    /// Is all that a loop in the top-level statement `position` puts on its tape single elements, so that the tape is small, however
+    /// long the loop is?
+    fn records_elements_alone(&self, l: &Loop, position: TopLevel) -> bool {
+        let mut alone = l.schedule.is_none();
+        walk_program_level(&l.body, &mut |stmt| {
+            alone &= match stmt {
+                Stmt::Par(par) => self.par(par).is_empty() && self.sections(par).is_empty(),
+                Stmt::Fill(..) | Stmt::Copy { .. } => !self.records_whole(stmt),
+                Stmt::Library(call) => self.call(call, position).is_empty(),
+                Stmt::Loop(inner) => inner.schedule.is_none() && !self.loop_plan(inner).swept,
+                Stmt::Region(_) => false,
+                _ => true,
+            };
+        });
+        alone
+    }
+
+    /// The loops inside others, or inside branches, that put on the tape of what is around them nobody knows how much: whole arrays as
+    /// often as data say, or, where nothing may be guessed, anything.
+    pub fn unbounded(&self, source: &Program) -> Vec<LoopId> {
+        let mut found = Vec::new();
+        for (position, top) in TopLevel::all(source) {
+            let mut work: Vec<(&Stmt, Nested)> = vec![(top, Nested::No)];
+            while let Some((stmt, nested)) = work.pop() {
+                if let Stmt::Loop(l) = stmt
+                    && nested == Nested::Yes
+                    && !counts(l)
+                    && !self.loop_plan(l).swept
+                    && !(self.tapes == Tapes::Guessed && self.records_elements_alone(l, position))
+                {
+                    found.push(l.id);
+                }
+                let inside = match stmt {
+                    Stmt::Par(_) => continue,
+                    Stmt::Region(_) => Nested::No,
+                    _ => Nested::Yes,
+                };
+                work.extend(stmt.blocks().flatten().map(|stmt| (stmt, inside)));
+            }
+        }
+        found
+    }
+
     /// Does it go on the tape by itself?
     pub fn puts_aside(&self, what: Aside) -> bool {
         self.asides.contains(&what)
@@ -195,7 +251,7 @@ struct Planner<'a> {
     classes: BTreeMap<ArrayId, ArrayId>,
     /// The classes of arrays that the program changes.
     changed: BTreeSet<ArrayId>,
-    swept: BTreeSet<LoopId>,
+    swept: &'a BTreeSet<LoopId>,
     /// The top-level statement around what is looked at.
     whole: &'a [Stmt],
     position: TopLevel,
@@ -247,9 +303,11 @@ impl Planner<'_> {
                     self.block(&branch.otherwise, Nested::Yes);
                 }
                 Stmt::Loop(l) => {
+                    let known_length = has_known_length(self.source, l);
                     let plan = LoopPlan {
-                        known_length: self.has_known_length(l),
+                        known_length,
                         swept: self.swept.contains(&l.id),
+                        recorded_whole: false,
                         around: self.around(l),
                         entry: self.loop_entry(l),
                         slots: self.slots(l),
@@ -257,6 +315,13 @@ impl Planner<'_> {
                     };
                     self.plan.loops.insert(l.id, plan);
                     self.block(&l.body, Nested::Yes);
+                    let recorded_whole = !known_length
+                        && nested == Nested::No
+                        && self.plan.tapes == Tapes::Guessed
+                        && self.plan.records_elements_alone(l, self.position);
+                    if let Some(plan) = self.plan.loops.get_mut(&l.id) {
+                        plan.recorded_whole = recorded_whole;
+                    }
                 }
                 Stmt::Region(region) => {
                     let read = reads_of(self.source, std::slice::from_ref(stmt));
@@ -284,11 +349,6 @@ impl Planner<'_> {
         let Op::Load(array, index) = self.source.op(v) else { return None };
         let affines = &self.facts.affines;
         Some((*array, index.as_slice().iter().map(|k| affines.representative(*k)).collect()))
-    }
-
-    fn has_known_length(&self, l: &Loop) -> bool {
-        let known = |v| depends_on_arguments_alone(self.source, v);
-        matches!(l.kind, LoopKind::For { from, to, .. } if l.until.is_none() && known(from) && known(to))
     }
 
     /// What a slot holds: what is carried, but for what an iteration replaces before anything reads it.

@@ -10,6 +10,7 @@ mod frozen;
 mod indices;
 mod targeted;
 mod texts;
+mod uncounted;
 
 use std::collections::BTreeMap;
 use std::path::Path;

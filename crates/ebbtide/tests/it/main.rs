@@ -38,6 +38,7 @@ mod short_rows;
 mod structs;
 mod tiers;
 mod trajectories;
+mod uncounted;
 mod watched;
 mod yielding_gradients;
 mod yields;

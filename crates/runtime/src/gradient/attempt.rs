@@ -1,6 +1,7 @@
-//! One attempt at a gradient run: it ends, or it is to be begun again under a plan for arrays that have grown.
+//! One attempt at a gradient run: it ends, or it is to be begun again under a plan for arrays that have grown, or with more room on
+//! its tapes.
 
-use ebbtide_ir::{ArrayId, Param};
+use ebbtide_ir::{self as ir, ArrayId, Param};
 
 use super::choose::{Chosen, ShapesByName};
 use super::{CompiledGradient, parts};
@@ -116,6 +117,47 @@ fn grown_peak(plan: &Plan, needs: &[Need], fixed: u64) -> u64 {
     needs.iter().fold(fixed, |all, need| all.saturating_add(of(need, &mut loops)))
 }
 
+/// Did a run push more than there was room for?
+fn met_end_of_tape(error: &Error) -> bool {
+    matches!(error, Error::Program(ir::Error::Run { fault: ir::Fault::Tape, .. }))
+}
+
+impl Variant {
+    /// Makes the next attempt expect more iterations of loops that nobody can count; `false` where there are none.
+    fn expect_more(&self, frame: &Frame) -> bool {
+        let guessed = self.guessed_arrays(&frame.arrays, &frame.arguments);
+        if guessed.is_empty() {
+            return false;
+        }
+        self.last_needs.forget();
+        if !self.guesses.grow(&guessed, &frame.tapes) {
+            self.guesses.give_up();
+        }
+        true
+    }
+}
+
+impl Planning<'_, '_> {
+    /// The plan of the next attempt of a run whose tapes had too little room. Where there is no memory for more, the gradient program
+    /// that runs loops again instead of keeping their tapes is taken.
+    fn with_more_room(&self) -> Result<Chosen> {
+        let gradient = self.gradient;
+        let choose = || {
+            let chosen = gradient.choose_among(self.variants, self.args, &ShapesByName::new(), self.only)?;
+            gradient.check_fits(&chosen.plan).map(|()| chosen)
+        };
+        tracing::debug!(
+            "a loop had more iterations than were expected: the run is begun again with more room"
+        );
+        choose().or_else(|_| {
+            let variant = &self.variants[self.chosen.variant];
+            variant.guesses.give_up();
+            variant.last_needs.forget();
+            choose()
+        })
+    }
+}
+
 impl CompiledGradient {
     /// Runs the gradient program under a plan, durably or not, with what earlier attempts know.
     pub(super) fn attempt(
@@ -174,6 +216,15 @@ impl CompiledGradient {
         }
         // Before the run's slots go: what was asked for may still want them.
         let settled = run.settle();
+        if ran.as_ref().err().or(settled.as_ref().err()).is_some_and(met_end_of_tape)
+            && variant.expect_more(run.frame)
+        {
+            let before = Before { log: Log::default(), budget: run.budget, ran: Ran::default() };
+            drop(run);
+            drop(frame);
+            self.spare.release();
+            return Ok(Attempt::Again(before, planning.with_more_room()?));
+        }
         let moved = match ran.is_ok() && settled.is_ok() {
             true => run.moved_results(args),
             false => Ok(Vec::new()),

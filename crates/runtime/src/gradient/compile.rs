@@ -11,6 +11,7 @@ use crate::device::frame::extents::extents;
 use crate::device::{Device, Executable};
 use crate::error::{Error, Result};
 use crate::gradient::given_data::arrays_that_count;
+use crate::gradient::guesses::Guesses;
 use crate::gradient::last_needs::LastNeeds;
 use crate::gradient::lent::LentArrays;
 use crate::gradient::steps::Steps;
@@ -27,6 +28,8 @@ pub(crate) struct Variant {
     /// The pairs of arrays that the source swaps.
     pub swaps: Vec<(ArrayId, ArrayId)>,
     pub last_needs: LastNeeds,
+    /// What is expected of loops whose iterations nobody can count.
+    pub guesses: Guesses,
     pub steps: Steps,
     /// By loop: what an iteration pushes.
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
@@ -64,7 +67,7 @@ impl Variant {
             return Ok(Arc::new([recorded?]));
         }
         let swept = Variant::new(source, request, Inner::Swept, device)?;
-        // Where an inner loop has no length that is known before, its tape cannot be part of an iteration's.
+        // Where a loop puts whole arrays on its tape and nobody can say how often, its tape cannot be part of an iteration's.
         Ok(recorded.ok().into_iter().chain([swept]).collect())
     }
 
@@ -107,6 +110,7 @@ impl Variant {
             lent,
             swaps: source.swaps(),
             last_needs: LastNeeds::of(&program, arrays_that_count(&program, all)),
+            guesses: Guesses::default(),
             source: Arc::new(source.clone()),
             program: Arc::new(program),
             facts: Arc::new(facts),

@@ -194,27 +194,28 @@ impl Variant {
         scalars: &[Literal],
     ) -> Result<Vec<(ArrayId, Count)>> {
         let mut counts = Vec::new();
-        let mut last: Option<(&Pushes, Count)> = None;
+        let mut last: Option<(&Pushes, (Count, Counted))> = None;
         for pushes in pushes {
             let beside =
                 last.filter(|(other, _)| (other.counted, &other.within) == (pushes.counted, &pushes.within));
-            let count = match beside {
+            let (count, counted) = match beside {
                 Some((_, count)) => count,
-                None => {
-                    let nest = self.nest(pushes, views, scalars)?;
-                    let known = nest.all(from, to).zip(nest.most(from, to));
-                    let (all, most) = known.ok_or_else(|| self.uncounted())?;
-                    Count { all, most }
-                }
+                None => self.count(pushes, (from, to), views, scalars)?,
             };
-            last = Some((pushes, count));
-            counts.push((pushes.array, count));
+            last = Some((pushes, (count, counted)));
+            counts.push((pushes.array, self.guessed(pushes.array, count, counted)?));
         }
         Ok(counts)
     }
 
-    /// The loops around a push, with the numbers of this launch.
-    fn nest<'a>(&'a self, pushes: &Pushes, views: &'a [View], scalars: &'a [Literal]) -> Result<Nest<'a>> {
+    /// How often a push is made, or how often the loop around it begins whose iterations the run counts.
+    fn count(
+        &self,
+        pushes: &Pushes,
+        (from, to): (i64, i64),
+        views: &[View],
+        scalars: &[Literal],
+    ) -> Result<(Count, Counted)> {
         // What the host may change in a run, or other parts hold otherwise, counts nothing beforehand.
         let given = self.hosted.is_empty() && !has_collectives(&self.program);
         let data = GivenData::new(&self.program, (views, scalars), &self.device);
@@ -226,7 +227,40 @@ impl Variant {
                 None => Known::No,
             })
         };
-        Nest::of(pushes, &self.facts.affines, &look)?.ok_or_else(|| self.uncounted())
+        let nest = Nest::of(pushes, &self.facts.affines, &look)?;
+        let known = nest.all(from, to).zip(nest.most(from, to));
+        let (all, most) = known.ok_or_else(|| self.uncounted())?;
+        let counted = match nest.is_open {
+            true if given => Counted::Beginnings,
+            true => return Err(self.uncounted()),
+            false => Counted::Pushes,
+        };
+        Ok((Count { all, most }, counted))
+    }
+
+    /// Pushes, where beginnings of the loop around them are known. Elements alone are guessed: whole arrays take too much memory.
+    fn guessed(&self, array: ArrayId, count: Count, counted: Counted) -> Result<Count> {
+        if counted == Counted::Pushes {
+            return Ok(count);
+        }
+        let guess = |beginnings| match self.program.array(array).rank {
+            0 => self.guesses.pushes(array, beginnings).ok_or_else(|| self.uncounted()),
+            _ => Err(self.uncounted()),
+        };
+        Ok(Count { all: guess(count.all)?, most: guess(count.most)? })
+    }
+
+    /// The arrays whose pushes have to be guessed in a launch with these arguments.
+    pub fn guessed_arrays(&self, views: &[View], scalars: &[Literal]) -> Vec<ArrayId> {
+        let loops = self.pushes.values().flatten().chain(&self.pushes_outside);
+        let is_guessed = |pushes: &&Pushes| {
+            self.count(pushes, (0, 1), views, scalars)
+                .is_ok_and(|(_, counted)| counted == Counted::Beginnings)
+        };
+        let mut arrays: Vec<ArrayId> = loops.filter(is_guessed).map(|pushes| pushes.array).collect();
+        arrays.sort_unstable();
+        arrays.dedup();
+        arrays
     }
 
     fn uncounted(&self) -> Error {
@@ -242,11 +276,12 @@ impl Variant {
     pub fn times_in(
         &self,
         pushes: &Pushes,
-        (from, to): (i64, i64),
+        iterations: (i64, i64),
         views: &[View],
         scalars: &[Literal],
     ) -> Result<u64> {
-        self.nest(pushes, views, scalars)?.all(from, to).ok_or_else(|| self.uncounted())
+        let (count, counted) = self.count(pushes, iterations, views, scalars)?;
+        Ok(self.guessed(pushes.array, count, counted)?.all)
     }
 }
 
@@ -257,4 +292,12 @@ pub(crate) struct Count {
     pub all: u64,
     /// In any one of them, at most.
     most: u64,
+}
+
+/// What was counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    Pushes,
+    /// How often the loop around the push begins whose iterations nobody can count.
+    Beginnings,
 }

@@ -2,13 +2,14 @@
 //!
 //! - Input: the loops around the push, whose bounds are sums of numbers, of the variables of loops around them, and of what is
 //!   read from data that the launch is given.
-//! - Output: the number of pushes in all iterations of a range, and a bound for one iteration.
+//! - Output: the number of pushes in all iterations of a range, and a bound for one iteration; or how often the loop begins whose
+//!   iterations nobody can count.
 //! - Invariant: what is counted is never less than what is pushed. Where counting would take long, it is more, or, with data,
 //!   there is no count.
 
 use std::rc::Rc;
 
-use ebbtide_autodiff::Pushes;
+use ebbtide_autodiff::{InnerLoop, Pushes};
 use ebbtide_ir::{Affines, ValueId};
 
 use crate::error::Result;
@@ -73,24 +74,27 @@ pub(crate) type Look<'f, 'a> = &'f dyn Fn(ValueId, &[Option<ValueId>]) -> Result
 pub(crate) struct Nest<'a> {
     /// The first and the last bound of each loop, outermost first. Level `k + 1` is the loop `k`.
     bounds: Vec<(Linear<'a>, Linear<'a>)>,
+    /// Is there another loop inside these whose iterations the run counts?
+    pub is_open: bool,
 }
 
 impl<'a> Nest<'a> {
-    /// The loops around a push; `None` where a bound is computed by the run.
-    pub fn of(pushes: &Pushes, affines: &Affines, look: Look<'_, 'a>) -> Result<Option<Nest<'a>>> {
+    /// The loops around a push, up to one whose bounds are computed by the run.
+    pub fn of(pushes: &Pushes, affines: &Affines, look: Look<'_, 'a>) -> Result<Nest<'a>> {
         // A loop that counts nothing by a variable of its own still has a level.
         let mut variables = vec![pushes.counted];
         let mut bounds = Vec::new();
         for l in &pushes.within {
+            let InnerLoop::Counted(l) = l else { return Ok(Nest { bounds, is_open: true }) };
             let (Some(from), Some(to)) =
                 (linear(l.from, &variables, affines, look)?, linear(l.to, &variables, affines, look)?)
             else {
-                return Ok(None);
+                return Ok(Nest { bounds, is_open: true });
             };
             bounds.push((from, to));
             variables.push(Some(l.var));
         }
-        Ok(Some(Nest { bounds }))
+        Ok(Nest { bounds, is_open: false })
     }
 
     /// The pushes of all iterations from `from` to `to`; `None` where data would have to be asked too often.
@@ -267,7 +271,7 @@ mod tests {
             ],
         ];
         for bounds in bounds {
-            let nest = Nest { bounds };
+            let nest = Nest { bounds, is_open: false };
             for (from, to) in [(0, 0), (0, 1), (0, 9), (3, 8), (5, 2)] {
                 let each: Vec<u64> = (from..to)
                     .map(|iteration| {
@@ -291,7 +295,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "it counts a million terms, none of which touches memory")]
     fn nests_with_very_many_terms_have_a_bound_at_once() {
         let by_outer = |level| (linear(&[], 0), linear(&[(level, 1)], 0));
-        let nest = Nest { bounds: vec![by_outer(0), by_outer(1), by_outer(2)] };
+        let nest = Nest { bounds: vec![by_outer(0), by_outer(1), by_outer(2)], is_open: false };
         assert!(nest.all(0, 1 << 40) >= nest.all(0, 1 << 8));
     }
 }

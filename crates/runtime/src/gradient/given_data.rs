@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use ebbtide_autodiff::Pushes;
+use ebbtide_autodiff::{InnerLoop, Pushes};
 use ebbtide_ir::evaluate::{Bits, evaluate};
 use ebbtide_ir::{Access, ArrayId, Literal, Op, Program, Role, ValueId};
 
@@ -191,8 +191,12 @@ pub(crate) fn arrays_that_count<'p>(
     program: &Program,
     pushes: impl Iterator<Item = &'p Pushes>,
 ) -> BTreeSet<ArrayId> {
-    let mut work: Vec<ValueId> =
-        pushes.flat_map(|pushes| pushes.within.iter().flat_map(|l| [l.from, l.to])).collect();
+    let mut work: Vec<ValueId> = Vec::new();
+    for around in pushes.flat_map(|pushes| &pushes.within) {
+        if let InnerLoop::Counted(l) = around {
+            work.extend([l.from, l.to]);
+        }
+    }
     let (mut met, mut arrays) = (BTreeSet::new(), BTreeSet::new());
     while let Some(v) = work.pop() {
         if !met.insert(v) {

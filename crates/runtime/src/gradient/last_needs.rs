@@ -36,6 +36,11 @@ impl LastNeeds {
         LastNeeds { counted_with: counted_with(program), read, last: Mutex::new(None) }
     }
 
+    /// What was needed before says nothing any more.
+    pub fn forget(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// The needs of a launch with these arguments, computed where they are not those of the last one.
     pub fn remembered(
         &self,

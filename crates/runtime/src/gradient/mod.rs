@@ -7,6 +7,7 @@ mod compile;
 mod cost;
 mod counts;
 mod given_data;
+mod guesses;
 mod last_needs;
 mod lent;
 pub(crate) mod offload;
@@ -188,7 +189,8 @@ impl CompiledGradient {
         self.attempts(variants, args, chosen, None, None)
     }
 
-    /// Runs the gradient program, and again under another plan where arrays have grown beyond the one it has.
+    /// Runs the gradient program, and again under another plan where arrays have grown beyond the one it has, or loops have more
+    /// iterations.
     fn attempts(
         &self,
         variants: &[Variant],
@@ -243,7 +245,11 @@ impl CompiledGradient {
         let variants = self.variants_for(args)?;
         self.check_results(args)?;
         let follows = Frontier::follows(&*fs, &part_dir(self.program(), dir), variants);
-        let chosen = self.choose_among(variants, args, &ShapesByName::new(), follows)?;
+        let only = match follows {
+            None => self.without_guesses(variants, args)?,
+            follows => follows,
+        };
+        let chosen = self.choose_among(variants, args, &ShapesByName::new(), only)?;
         self.check_fits(&chosen.plan)?;
         let only = Some(chosen.variant);
         let variant = &variants[chosen.variant];
@@ -251,6 +257,14 @@ impl CompiledGradient {
         bind(&variant.program, &self.device, args)?;
         let frontier = Frontier::open(fs, dir, every, variant, &chosen.plan, args)?;
         self.attempts(variants, args, chosen, only, Some(frontier))
+    }
+
+    /// The gradient program for a run that may be interrupted anywhere: not one that may have to begin again, or that keeps no state
+    /// in loops of which nobody knows how long they run.
+    fn without_guesses(&self, variants: &[Variant], args: &[Arg<'_>]) -> Result<Option<usize>> {
+        let Some(last) = variants.len().checked_sub(1).filter(|last| *last > 0) else { return Ok(None) };
+        let (views, scalars) = self.bound(&variants[0], args, &ShapesByName::new())?;
+        Ok((!variants[0].guessed_arrays(&views, &scalars).is_empty()).then_some(last))
     }
 
     fn watch(&self, plan: &Plan) -> Watch<'_> {

@@ -7,6 +7,8 @@ use ebbtide_ir::{
     Push, Role, Stmt, Type, Unary, ValueId,
 };
 
+use crate::analysis::effects::changes;
+use crate::analysis::loop_length::counts;
 use crate::error::Error;
 use crate::generate::adjoint::AdjointBuilder;
 use crate::generate::record::Recorder;
@@ -82,27 +84,57 @@ impl AdjointBuilder<'_> {
             for array in plan.around {
                 w.push(Stmt::Push(Push { array, after: After::Same }));
             }
-            return self.forward_half(w, l);
+            if !plan.recorded_whole {
+                return self.forward_half(w, l);
+            }
         }
-        match &l.kind {
+        let outer = std::mem::replace(&mut self.nested, true);
+        if plan.swept {
             // It will be run again from here when this iteration is reversed.
-            _ if plan.swept => {
-                for array in plan.entry {
-                    w.push(Stmt::Push(Push { array, after: After::Same }));
-                }
-                w.push(Stmt::Loop(l.clone()));
+            for array in plan.entry {
+                w.push(Stmt::Push(Push { array, after: After::Same }));
             }
-            LoopKind::For { .. } if l.until.is_none() => {
-                w.begin();
-                self.forward(w, &l.body)?;
-                let body = w.end();
-                w.push(Stmt::Loop(Loop { body, schedule: None, ..l.clone() }));
-            }
-            _ => {
-                return Err(self.unsupported("a loop of unknown length whose tape is part of another's"));
-            }
+            w.push(Stmt::Loop(l.clone()));
+        } else if counts(l) {
+            w.begin();
+            self.forward(w, &l.body)?;
+            let body = w.end();
+            w.push(Stmt::Loop(Loop { body, schedule: None, ..l.clone() }));
+        } else {
+            self.forward_uncounted(w, l)?;
         }
+        self.nested = outer;
         Ok(())
+    }
+
+    /// A loop that runs until something that it computes says that it is done: it counts its iterations, and puts their number on
+    /// the tape behind what they put there.
+    fn forward_uncounted(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
+        let (zero, one) = (w.index(0), w.index(1));
+        let iterations = w.local("passes", zero);
+        w.begin();
+        self.forward(w, &l.body)?;
+        let counted = w.get(iterations);
+        let next = w.add(counted, one);
+        w.push(Stmt::Set(iterations, next));
+        let body = w.end();
+        let recorded = pushes(&body, None);
+        if !self.is_reversed(l) && recorded.is_empty() {
+            w.push(Stmt::Loop(l.clone()));
+            return Ok(());
+        }
+        w.push(Stmt::Loop(Loop { body, schedule: None, ..l.clone() }));
+        let array = self.aside(w, Aside::Iterations(l.id), Type::Index);
+        let counted = w.get(iterations);
+        let counted = w.cast(counted, Type::I64);
+        w.store(array, Writer::no_index(), counted, None);
+        w.push(Stmt::Push(Push { array, after: After::Same }));
+        Ok(())
+    }
+
+    /// Does anything flow through the iterations of a loop?
+    fn is_reversed(&self, l: &Loop) -> bool {
+        changes(self.source, &l.body).iter().any(|array| self.activity.arrays.contains(array))
     }
 
     /// The forward half of a loop under a schedule.

@@ -270,7 +270,8 @@ impl AdjointBuilder<'_> {
     }
 
     pub(crate) fn reverse_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
-        let driven = !self.nested || self.plan.loop_plan(l).swept;
+        let plan = self.plan.loop_plan(l);
+        let driven = plan.swept || (!self.nested && !plan.recorded_whole);
         if self.nested && driven {
             for array in self.plan.loop_plan(l).entry.into_iter().rev() {
                 w.push(Stmt::Pop(array));
@@ -279,8 +280,11 @@ impl AdjointBuilder<'_> {
         }
         let piece = match (self.pieces.get(&l.id), &l.kind) {
             (Some(piece), _) if driven => *piece,
-            (_, LoopKind::For { from, to, .. }) => (self.known(*from), self.known(*to)),
-            _ => return Ok(()),
+            (_, LoopKind::For { from, to, .. }) if l.until.is_none() => (self.known(*from), self.known(*to)),
+            _ => match self.counted_iterations(w, l) {
+                Some(iterations) => iterations,
+                None => return Ok(()),
+            },
         };
         let Some(assumed) = self.loop_states.get(&l.id).cloned() else { return Ok(()) };
         let start = std::mem::replace(&mut self.shadow_states, assumed.clone());
@@ -306,6 +310,19 @@ impl AdjointBuilder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The iterations of a loop that was run until it was done; `None` where nothing of it is to be reversed.
+    fn counted_iterations(&mut self, w: &mut Writer, l: &Loop) -> Option<(ValueId, ValueId)> {
+        let array = self.aside_arrays.get(&Aside::Iterations(l.id)).copied()?;
+        w.push(Stmt::Pop(array));
+        let counted = w.load(array, Writer::no_index(), None);
+        let counted = w.cast(counted, Type::Index);
+        let from = match l.kind {
+            LoopKind::For { from, .. } => self.known(from),
+            _ => w.index(0),
+        };
+        Some((from, w.add(from, counted)))
     }
 
     /// The loop over a piece of a loop that takes its iterations backwards. Shadows hold what is assumed when each of them begins.
