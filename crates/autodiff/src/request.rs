@@ -57,17 +57,23 @@ pub enum Optimisation {
     RecordSections,
     /// What a loop reads and does not overwrite afterwards is read again in its place.
     ReadAgain,
+    /// A result whose slope is found from itself (`tanh`, `exp`) is read in the array in which the loop left it, instead of being
+    /// computed again.
+    ReadResults,
+    /// Outer products that a loop adds to the shadow of a matrix in every iteration wait until several can be added at once.
+    DeferOuterProducts,
 }
 
 impl Optimisation {
     /// All of them, in the order in which an adjoint is made.
-    pub const ALL: [Optimisation; 15] = [
+    pub const ALL: [Optimisation; 17] = [
         Optimisation::RecordWhatIsRead,
         Optimisation::KeepTrajectories,
         Optimisation::ResultsInPlace,
         Optimisation::InitialiseWhatIsRead,
         Optimisation::RecordSections,
         Optimisation::ReadAgain,
+        Optimisation::ReadResults,
         Optimisation::TapeByExchange,
         Optimisation::TrimSlots,
         Optimisation::LazyShadows,
@@ -77,6 +83,7 @@ impl Optimisation {
         Optimisation::SumOverPreimages,
         Optimisation::JoinGather,
         Optimisation::SumInLanes,
+        Optimisation::DeferOuterProducts,
     ];
 
     /// Does it define another order for sums of cotangents?

@@ -10,6 +10,7 @@ pub(crate) mod idempotence;
 pub(crate) mod index_inverse;
 pub(crate) mod index_preimage;
 pub(crate) mod iteration_number;
+pub(crate) mod left_in_arrays;
 pub(crate) mod loop_length;
 pub(crate) mod names;
 pub(crate) mod needed;

@@ -91,6 +91,13 @@ impl Needed {
         !self.everything && self.overwritten.get(&position).is_some_and(intact)
     }
 
+    /// Is everything that parts of the top-level statement `position` overwrite in the array put back before what stands before them
+    /// is reversed?
+    pub fn puts_all_back(&self, array: ArrayId, position: TopLevel) -> bool {
+        let found = self.overwritten.get(&position);
+        self.everything || (self.within(array, position) && !found.is_some_and(|found| found.spares(array)))
+    }
+
     /// The reverse half runs these loops again, as they are.
     pub fn run_again(&mut self, program: &Program, loops: &BTreeSet<LoopId>) {
         walk_program_level(&program.body, &mut |stmt| {

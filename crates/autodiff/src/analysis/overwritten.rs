@@ -29,6 +29,15 @@ pub(crate) struct Overwritten {
     pub harmless: BTreeSet<WriteId>,
     /// The arrays of which all writes in the loop are harmless.
     pub intact: BTreeSet<ArrayId>,
+    /// The arrays of which some are.
+    spared: BTreeSet<ArrayId>,
+}
+
+impl Overwritten {
+    /// Do some writes of the array overwrite nothing that the reversal reads, so that they go unrecorded?
+    pub fn spares(&self, array: ArrayId) -> bool {
+        self.spared.contains(&array)
+    }
 }
 
 /// One access of an element.
@@ -114,6 +123,7 @@ pub(crate) fn overwritten(
     let (harmless, harmful): (Vec<&Access>, Vec<&Access>) =
         writes.iter().partition(|w| !read.iter().any(|r| touches(w, r)));
     out.intact = harmless.iter().map(|w| w.array).collect();
+    out.spared.clone_from(&out.intact);
     out.harmless = harmless.iter().filter_map(|w| w.write()).collect();
     for w in harmful {
         out.intact.remove(&w.array);

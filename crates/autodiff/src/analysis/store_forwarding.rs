@@ -1,10 +1,13 @@
 //! What the iterations of a parallel loop read after they have written it themselves.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
     Affines, ArrayId, Block, Indices, Loop, LoopKind, Op, Par, Program, Stmt, ValueId, apart, walk,
 };
+
+/// The values that a loop leaves in arrays, and where.
+pub(crate) type Left = BTreeMap<ValueId, (ArrayId, Indices)>;
 
 /// Loads of what the same iteration has written.
 #[derive(Debug, Default)]
@@ -16,6 +19,8 @@ pub(crate) struct StoreForwarding {
     pub compared: HashMap<ValueId, Vec<(Indices, ValueId)>>,
     /// Arrays of which that is not known so simply: a run of the body over a copy tells.
     pub arrays: BTreeSet<ArrayId>,
+    /// Values that need not be computed again: where the loop left them.
+    pub left: Left,
 }
 
 impl StoreForwarding {

@@ -33,6 +33,7 @@ use crate::generate::parts;
 use crate::generate::working_copies::working_copies;
 use crate::gradient::{Gradient, Pushes};
 use crate::normalize::early::early;
+use crate::optimize::outer_products::defer_outer_products;
 use crate::optimize::sum_in_lanes::sum_in_lanes;
 use crate::plan::events::has_events;
 use crate::plan::scratch_arrays::{Domain, ScratchArrays};
@@ -200,7 +201,8 @@ impl<'a> AdjointBuilder<'a> {
             self.reverse(&mut w, std::slice::from_ref(stmt))?;
         }
         self.results(&mut w, request, &derivatives);
-        let body = w.end();
+        let mut body = w.end();
+        let waiting = self.defer_outer_products(&mut w, &mut body);
         self.fill_other_rows(&mut w, &mut start);
         let mut asides: Vec<ArrayId> = self.aside_arrays.values().copied().collect();
         asides.sort_unstable();
@@ -208,7 +210,7 @@ impl<'a> AdjointBuilder<'a> {
         w.program.undefined.extend(&asides);
         let asides = asides.into_iter().map(Stmt::Temp);
         let handed = std::mem::take(&mut self.scratch_arrays.declared);
-        w.program.body = asides.chain(start).chain(handed).chain(body).collect();
+        w.program.body = asides.chain(start).chain(handed).chain(waiting).chain(body).collect();
         for (shadow, spare) in self.double_buffer.iter().flat_map(ShadowDoubleBuffer::declarations) {
             let at = w.program.body.iter().position(|s| matches!(s, Stmt::Temp(a) if *a == shadow));
             w.program.body.insert(at.map_or(0, |at| at + 1), Stmt::Temp(spare));
@@ -229,13 +231,27 @@ impl<'a> AdjointBuilder<'a> {
         })
     }
 
+    /// Lets outer products wait; gives the declarations of what keeps their factors.
+    fn defer_outer_products(&self, w: &mut Writer, body: &mut Block) -> Block {
+        // The host may look at shadows, and change shapes.
+        if self.yields() || !self.uses(Optimisation::DeferOuterProducts) {
+            return Block::new();
+        }
+        defer_outer_products(w, body, &self.shadows.arrays.values().copied().collect())
+    }
+
+    /// May the host step in?
+    fn yields(&self) -> bool {
+        let mut yields = false;
+        walk_program_level(&self.source.body, &mut |stmt| yields |= matches!(stmt, Stmt::Region(_)));
+        yields
+    }
+
     /// Of arrays that are their own tape, and are not exchanged for others: the results that can be their shadows. Such an array
     /// is as large as the tape of another program; a copy of it would cost as much as a step over all of its rows.
     fn results_in_place(&self, request: &Request, derivatives: &[ArrayId]) -> BTreeMap<ArrayId, ArrayId> {
         // Where the host may change shapes, those of results are known at the end.
-        let mut yields = false;
-        walk_program_level(&self.source.body, &mut |stmt| yields |= matches!(stmt, Stmt::Region(_)));
-        if yields || !self.uses(Optimisation::ResultsInPlace) {
+        if self.yields() || !self.uses(Optimisation::ResultsInPlace) {
             return BTreeMap::new();
         }
         let wanted = request.wrt.iter().zip(derivatives);
@@ -289,9 +305,7 @@ impl<'a> AdjointBuilder<'a> {
     /// given contents at the start.
     fn initialised_in_part(&self) -> impl Iterator<Item = (TopLevel, ArrayId)> {
         // The host may look at all of an array, and change its shape.
-        let mut yields = false;
-        walk_program_level(&self.source.body, &mut |stmt| yields |= matches!(stmt, Stmt::Region(_)));
-        let wanted = !yields && self.uses(Optimisation::InitialiseWhatIsRead);
+        let wanted = !self.yields() && self.uses(Optimisation::InitialiseWhatIsRead);
         self.plan.replaced_in_one_loop().filter(move |_| wanted)
     }
 

@@ -28,6 +28,7 @@ use crate::optimize::scatter_to_sum::{Interchanged, Reads, Sum, Whole, partial_s
 use crate::plan::events::events;
 use crate::plan::scratch_arrays::{Domain, ScratchArrays, Tapes};
 use crate::plan::shadow_state::{ShadowState, ShadowStates, Shadows};
+use crate::plan::tape_plan::TapePlan;
 use crate::request::Optimisation;
 use crate::writer::Writer;
 use crate::writer::prune::without_unread;
@@ -50,6 +51,7 @@ pub(crate) struct ParAdjoint<'a> {
     pub source: &'a Program,
     pub affines: &'a Affines,
     pub activity: &'a Activity,
+    pub plan: &'a TapePlan,
     pub shadows: &'a Shadows,
     pub extremes: &'a Extremes,
     /// What each shadow holds now, by the array that it shadows.
@@ -82,7 +84,8 @@ impl ParAdjoint<'_> {
         for a in &written {
             self.make_real(w, *a);
         }
-        let forwarding = store_forwarding(self.source, self.affines, par);
+        let mut forwarding = store_forwarding(self.source, self.affines, par);
+        forwarding.left = self.plan.left(par).cloned().unwrap_or_default();
         let extreme = self.count_ties(w, par, &forwarding)?;
         let all = active_loads(self.source, self.activity, &par.body);
         let turns = !self.without.contains(&Optimisation::GatherStencils);

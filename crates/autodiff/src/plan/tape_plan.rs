@@ -5,20 +5,23 @@
 //!   needs to be run again.
 //! - Invariant: the forward half pushes what the plan says, the reverse half pops it, and neither decides anything.
 
+mod old_contents;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ebbtide_ir::{
-    ArrayId, Block, Combine, Facts, LibraryCall, Loop, LoopId, Op, Par, ParId, Program, Region, RegionId,
-    Stmt, Store, ValueId, WriteId, walk, walk_program_level,
+    ArrayId, Block, Facts, LibraryCall, Loop, LoopId, Op, Par, ParId, Program, Region, RegionId, Stmt, Store,
+    ValueId, WriteId, walk, walk_program_level,
 };
 
 use crate::analysis::activity::Activity;
 use crate::analysis::dead_on_entry::dead_on_entry;
 use crate::analysis::effects::{changes, reads, reads_of, swap_classes, written_by};
-use crate::analysis::extremes::extreme_arrays;
+use crate::analysis::left_in_arrays::left_in_arrays;
 use crate::analysis::loop_length::{counts, has_known_length};
 use crate::analysis::needed::Needed;
 use crate::analysis::sections::sections;
+use crate::analysis::store_forwarding::Left;
 use crate::analysis::top_level::TopLevel;
 use crate::analysis::trajectory::{Trajectory, trajectories, written_in};
 use crate::plan::scratch_arrays::Domain;
@@ -31,6 +34,8 @@ pub(crate) struct TapePlan {
     /// By top-level statement: arrays that are their own tape there.
     trajectories: BTreeMap<TopLevel, BTreeMap<ArrayId, Trajectory>>,
     pars: BTreeMap<ParId, Vec<ArrayId>>,
+    /// By parallel loop: the results that its reversal reads in the arrays in which it left them.
+    left: BTreeMap<ParId, Left>,
     /// By parallel loop: for each array of which it overwrites a part, the writes.
     sections: BTreeMap<ParId, Vec<Vec<Store>>>,
     /// Fills and copies before which the array is recorded.
@@ -94,11 +99,12 @@ impl TapePlan {
             Stmt::Loop(l) if keeps => Some((position, trajectories(source, affines, l))),
             _ => None,
         };
-        let plan = TapePlan {
+        let mut plan = TapePlan {
             tapes,
             needed,
             trajectories: TopLevel::all(source).filter_map(own_tape).collect(),
             pars: BTreeMap::new(),
+            left: BTreeMap::new(),
             sections: BTreeMap::new(),
             replaced: HashSet::new(),
             loops: BTreeMap::new(),
@@ -106,6 +112,10 @@ impl TapePlan {
             asides: HashSet::new(),
             same: HashMap::new(),
         };
+        if uses(Optimisation::ReadResults) {
+            let own_tape = |a, position| plan.trajectory(a, position).is_some();
+            plan.left = left_in_arrays(source, activity, &plan.needed, &own_tape);
+        }
         let classes = swap_classes(source);
         let changed: BTreeSet<ArrayId> = changes(source, &source.body).iter().map(|a| classes[a]).collect();
         let mut planner = Planner {
@@ -118,12 +128,14 @@ impl TapePlan {
             swept,
             whole: &[],
             position: TopLevel::default(),
+            unrecorded: BTreeSet::new(),
             plan,
         };
         for (position, top) in TopLevel::all(source) {
             planner.position = position;
             planner.whole = std::slice::from_ref(top);
             planner.block(std::slice::from_ref(top), Nested::No);
+            planner.keep_left(top);
         }
         planner.plan
     }
@@ -154,6 +166,16 @@ impl TapePlan {
     /// The arrays that reversing this parallel loop takes back from the tape, in the order of their pushes.
     pub fn par(&self, par: &Par) -> &[ArrayId] {
         self.pars.get(&par.id).map_or(&[], Vec::as_slice)
+    }
+
+    /// The results that the reversal of this parallel loop reads in the arrays in which it left them.
+    pub fn left(&self, par: &Par) -> Option<&Left> {
+        self.left.get(&par.id)
+    }
+
+    /// Does the reversal of this parallel loop read what it left in the array?
+    pub fn reads_left(&self, par: &Par, array: ArrayId) -> bool {
+        self.left(par).is_some_and(|left| left.values().any(|(a, _)| *a == array))
     }
 
     /// For each array of which this parallel loop records a part, the writes of that part.
@@ -255,6 +277,8 @@ struct Planner<'a> {
     /// The top-level statement around what is looked at.
     whole: &'a [Stmt],
     position: TopLevel,
+    /// The classes of arrays of which the top-level statement overwrites something that it does not record.
+    unrecorded: BTreeSet<ArrayId>,
     plan: TapePlan,
 }
 
@@ -278,10 +302,11 @@ impl Planner<'_> {
                     }
                 }
                 Stmt::Par(par) => {
-                    let needed = |a: &ArrayId| {
-                        self.records(*a) && self.old_is_needed(block, at, *a) && self.overwrites(par, *a)
-                    };
-                    let mut recorded: Vec<ArrayId> = written_by(par).into_iter().filter(needed).collect();
+                    let (mut recorded, unrecorded): (Vec<ArrayId>, Vec<ArrayId>) =
+                        written_by(par).into_iter().partition(|a| {
+                            self.records(*a) && self.old_is_needed(block, at, *a) && self.overwrites(par, *a)
+                        });
+                    self.unrecorded.extend(unrecorded.iter().map(|a| self.classes[a]));
                     let mut sections = Vec::new();
                     recorded.retain(|a| match self.sections(par, *a) {
                         Some(stores) => {
@@ -290,13 +315,17 @@ impl Planner<'_> {
                         }
                         None => true,
                     });
+                    // Parts are put back before the loop is reversed.
+                    let parts = sections.iter().flatten().map(|s: &Store| self.classes[&s.array]);
+                    self.unrecorded.extend(parts);
                     self.plan.pars.insert(par.id, recorded);
                     self.plan.sections.insert(par.id, sections);
                 }
-                Stmt::Fill(array, ..) | Stmt::Copy { to: array, .. }
-                    if self.records(*array) && self.old_is_needed(block, at, *array) =>
-                {
-                    self.plan.replaced.extend(stmt.write());
+                Stmt::Fill(array, ..) | Stmt::Copy { to: array, .. } => {
+                    match self.records(*array) && self.old_is_needed(block, at, *array) {
+                        true => self.plan.replaced.extend(stmt.write()),
+                        false => drop(self.unrecorded.insert(self.classes[array])),
+                    }
                 }
                 Stmt::If(branch) => {
                     self.block(&branch.then, Nested::Yes);
@@ -332,12 +361,25 @@ impl Planner<'_> {
                 }
                 _ => {}
             }
-            if let Stmt::Store(s) | Stmt::Update(_, s) = stmt
-                && self.replaced_element_is_needed(block, at)
-            {
-                self.plan.asides.insert(Aside::Element(s.id));
+            if let Stmt::Store(s) | Stmt::Update(_, s) = stmt {
+                match self.replaced_element_is_needed(block, at) {
+                    true => drop(self.plan.asides.insert(Aside::Element(s.id))),
+                    false => drop(self.unrecorded.insert(self.classes[&s.array])),
+                }
             }
         }
+    }
+
+    /// Lets reversals read what loops of a top-level statement left where all that it overwrites is put back, as it is.
+    fn keep_left(&mut self, top: &Stmt) {
+        let unrecorded = std::mem::take(&mut self.unrecorded);
+        walk_program_level(std::slice::from_ref(top), &mut |stmt| {
+            if let Stmt::Par(par) = stmt
+                && let Some(left) = self.plan.left.get_mut(&par.id)
+            {
+                left.retain(|_, (array, _)| !unrecorded.contains(&self.classes[array]));
+            }
+        });
     }
 
     fn records(&self, array: ArrayId) -> bool {
@@ -442,52 +484,5 @@ impl Planner<'_> {
                 if s.array == array && !self.plan.needed.is_harmless(s, self.position));
         });
         overwrites
-    }
-
-    /// Must the element that the program-level write `block[at]` replaces be recorded by itself?
-    fn replaced_element_is_needed(&self, block: &[Stmt], at: usize) -> bool {
-        let Some(Stmt::Store(s) | Stmt::Update(_, s)) = block.get(at) else { return false };
-        let harmless = self.plan.needed.is_harmless(s, self.position);
-        !harmless && self.records(s.array) && self.old_is_needed(block, at, s.array)
-    }
-
-    /// Does the reverse half read what the array held before `block[at]`? Not where the array comes back from the tape whole
-    /// before anything reads it.
-    fn old_is_needed(&self, block: &[Stmt], at: usize, mut array: ArrayId) -> bool {
-        if self.plan.needed.everything {
-            return true;
-        }
-        // What was there tells which one won.
-        let extreme = |stmt: &Stmt| matches!(stmt, Stmt::Update(Combine::Min | Combine::Max, _));
-        let Some(stmt) = block.get(at) else { return true };
-        let reads_itself = match stmt {
-            Stmt::Par(par) => {
-                reads_of(self.source, &par.body).contains(&array)
-                    || extreme_arrays(self.activity, &par.body).contains(&array)
-            }
-            Stmt::Store(_) | Stmt::Update(..) => extreme(stmt),
-            Stmt::Fill(..) => false,
-            Stmt::Copy { from, .. } => *from == array,
-            _ => true,
-        };
-        if reads_itself {
-            return true;
-        }
-        for stmt in block[..at].iter().rev() {
-            match stmt {
-                Stmt::Swap(a, b) if *a == array => array = *b,
-                Stmt::Swap(a, b) if *b == array => array = *a,
-                Stmt::Par(par) if self.plan.par(par).contains(&array) => {
-                    return extreme_arrays(self.activity, &par.body).contains(&array);
-                }
-                Stmt::Par(par) if !reads_of(self.source, &par.body).contains(&array) => {}
-                Stmt::Fill(a, ..) if *a == array => return false,
-                // Their reversal reads no elements of the program's own arrays.
-                Stmt::Let(_) | Stmt::Swap(..) | Stmt::Fill(..) | Stmt::Store(_) => {}
-                Stmt::Update(..) if !extreme(stmt) => {}
-                _ => return true,
-            }
-        }
-        true
     }
 }

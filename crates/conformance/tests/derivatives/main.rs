@@ -8,6 +8,8 @@
 
 mod frozen;
 mod indices;
+mod outer_products;
+mod results;
 mod targeted;
 mod texts;
 mod uncounted;

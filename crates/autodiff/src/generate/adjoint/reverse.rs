@@ -39,10 +39,13 @@ impl AdjointBuilder<'_> {
                         }
                     }
                     self.restore_sections(w, par);
-                    for array in self.plan.par(par).iter().rev() {
-                        w.push(Stmt::Pop(*array));
-                    }
+                    let popped = self.plan.par(par).iter().rev().copied();
+                    let (later, now): (Vec<ArrayId>, Vec<ArrayId>) =
+                        popped.partition(|a| self.plan.reads_left(par, *a));
+                    now.into_iter().for_each(|array| w.push(Stmt::Pop(array)));
                     self.par_adjoint().write(w, par)?;
+                    // It was read as the loop left it.
+                    later.into_iter().for_each(|array| w.push(Stmt::Pop(array)));
                 }
                 Stmt::Swap(a, b) => {
                     w.push(Stmt::Swap(*a, *b));
@@ -127,6 +130,7 @@ impl AdjointBuilder<'_> {
             source: self.source,
             affines: self.affines,
             activity: self.activity,
+            plan: self.plan,
             shadows: &self.shadows,
             extremes: &self.extremes,
             shadow_states: &mut self.shadow_states,

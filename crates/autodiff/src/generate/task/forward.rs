@@ -15,6 +15,10 @@ impl Task<'_> {
                 Stmt::Let(v) => {
                     let new = match (self.forwarding.forwarded.get(v), *self.source.op(*v)) {
                         (Some(stored), _) => self.mapped(*stored),
+                        (None, _) if self.forwarding.left.contains_key(v) => {
+                            let (array, index) = self.forwarding.left[v];
+                            w.load(array, self.index(index), self.source.value(*v).site.clone())
+                        }
                         (None, Op::Load(array, index)) if self.copies.contains_key(&array) => {
                             self.load_copy(w, *v, self.copies[&array], index)?
                         }
