@@ -28,5 +28,5 @@ pub use analysis::regions::Hosted;
 pub use error::{Error, verify_generated};
 pub use generate::tangent::Tangent;
 pub use gradient::{CountedLoop, Gradient, Inner, InnerLoop, Pushes, pushes};
-pub use pipeline::{Pass, STEPS, gradient, gradient_to_show, has_inner_loops, tangent};
+pub use pipeline::{Pass, STEPS, gradient, gradient_to_show, has_inner_loops, tangent, unverified_gradient};
 pub use request::{DeadShadows, Mode, Optimisation, Request};

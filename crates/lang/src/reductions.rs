@@ -6,7 +6,7 @@
 //! over the lanes, the leaves in order.
 
 use std::array::from_fn;
-use std::ops::{Add, Range};
+use std::ops::Add;
 
 use ebbtide_ir::leaf::{LANES, Leaves};
 use ebbtide_ir::{ArrayId, Binary, Combine, Compare, Literal, Type, ValueId};
@@ -19,20 +19,24 @@ use crate::scalar::{Element, Float, Item, Number};
 use crate::small::{Summand, Value, from_ids, ids, types, variables};
 use crate::value::{Expr, Readable};
 
-/// The sum of `f(j)` over a range; zero over an empty one. Of an array, in programs: `sum(u)`.
+/// The sum of `f(j)` over a range, `0..n` or `(0..n).rev().step_by(2)`; zero over an empty one. Of an array, in programs: `sum(u)`.
 ///
 /// Numbers are summed, and vectors, matrices, tuples and arrays of a fixed length, number by number. The order depends on the
 /// length of the range alone, so it is the same here, in programs and on every device.
-pub fn sum<T: Summand>(range: Range<usize>, mut f: impl FnMut(usize) -> T) -> T {
+pub fn sum<T: Summand>(
+    range: impl IntoIterator<Item = usize, IntoIter: ExactSizeIterator>,
+    f: impl FnMut(usize) -> T,
+) -> T {
+    let range = range.into_iter();
     let start = T::all(-0.0);
     let n = range.len();
+    let mut terms = range.map(f);
     let size = Leaves::of(&[n as i64]).size as usize;
     let mut total = start;
     for leaf in 0..n.div_ceil(size) {
-        let end = ((leaf + 1) * size).min(n);
         let mut lanes = [start; LANES];
-        for j in leaf * size..end {
-            lanes[j % LANES] = lanes[j % LANES].plus(f(range.start + j));
+        for (j, term) in (leaf * size..).zip(terms.by_ref().take(size)) {
+            lanes[j % LANES] = lanes[j % LANES].plus(term);
         }
         total = total.plus(tree(lanes, T::plus));
     }
@@ -43,7 +47,7 @@ pub fn sum<T: Summand>(range: Range<usize>, mut f: impl FnMut(usize) -> T) -> T 
 ///
 /// # Panics
 /// If the range is empty; in programs that is a run error.
-pub fn max<T: Number>(range: Range<usize>, f: impl FnMut(usize) -> T) -> T {
+pub fn max<T: Number>(range: impl IntoIterator<Item = usize>, f: impl FnMut(usize) -> T) -> T {
     extreme(range, f, |best, value| best.max_assign(value))
 }
 
@@ -51,12 +55,16 @@ pub fn max<T: Number>(range: Range<usize>, f: impl FnMut(usize) -> T) -> T {
 ///
 /// # Panics
 /// If the range is empty; in programs that is a run error.
-pub fn min<T: Number>(range: Range<usize>, f: impl FnMut(usize) -> T) -> T {
+pub fn min<T: Number>(range: impl IntoIterator<Item = usize>, f: impl FnMut(usize) -> T) -> T {
     extreme(range, f, |best, value| best.min_assign(value))
 }
 
-fn extreme<T: Number>(range: Range<usize>, f: impl FnMut(usize) -> T, keep: impl Fn(&mut T, T)) -> T {
-    let mut values = range.map(f);
+fn extreme<T: Number>(
+    range: impl IntoIterator<Item = usize>,
+    f: impl FnMut(usize) -> T,
+    keep: impl Fn(&mut T, T),
+) -> T {
+    let mut values = range.into_iter().map(f);
     let Some(mut best) = values.next() else { panic!("an empty range has no extreme") };
     values.for_each(|value| keep(&mut best, value));
     best

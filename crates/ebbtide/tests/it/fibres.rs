@@ -128,6 +128,7 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                 }
                 backward loop 0 {
                     for _t_back in from..to {
+                        let v201 = (_t_back - from) % 8;
                         let v70 = x'.len();
                         pop(x');
                         for i_7 in par(0..x'.len()) {
@@ -135,11 +136,14 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                             d_y'[i_7] += v82 * 0.2;
                             d_x'[i_7] = v82 * 0.6;
                         }
+                        let v215 = 0 + x'.len() - 1 - 0;
+                        let v219 = v215 + 1;
+                        let v220 = v219 - x'.len();
+                        let v221 = v219 - 0;
                         for i_9 in par(0..v70) {
                             let mut sum_2 = x'[i_9];
                             let mut d_sum = 0.0;
-                            let v90 = x'.len();
-                            for k_2 in 0..v90 {
+                            for k_2 in 0..x'.len() {
                                 sum_2 = sum_2 + a[[k_2, i_9]] * x'[k_2];
                             }
                             let v99 = sum_2.tanh();
@@ -148,13 +152,26 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                             d_sum = d_sum + v100 * (1.0 - v99 * v99);
                             let v108 = d_sum;
                             kept0[i_9] = v108;
-                            for k_back in 0..v90 {
-                                let k_3 = 0 + v90 - 1 - k_back;
-                                d_a'[[k_3, i_9]] += v108 * x'[k_3];
-                            }
+                            waiting0[[v201, i_9]] = v108;
                             let v121 = d_sum;
                             d_sum = 0.0;
                             d_x'[i_9] += v121;
+                        }
+                        if 0 < v70 {
+                            #[unproved]
+                            for k_6 in par(v220..v221) {
+                                waiting1[[v201, k_6]] = x'[0 + x'.len() - 1 - (v215 - k_6)];
+                            }
+                        }
+                        if (v201 == 8 - 1) | (_t_back == to - 1) {
+                            #[unproved]
+                            for (k_7, i_12) in par(v220..v221, 0..v70) {
+                                let mut total = d_a'[[k_7, i_12]];
+                                for step in 0..v201 + 1 {
+                                    total = total + waiting0[[step, i_12]] * waiting1[[step, k_7]];
+                                }
+                                d_a'[[k_7, i_12]] = total;
+                            }
                         }
                         #[unproved]
                         for (k0_2, lane) in par(0..d_x'.len(), 0..32) {

@@ -40,6 +40,40 @@ fn reductions_inside_an_iteration_have_the_bits_of_plain_rust() {
     }
 }
 
+/// Ranges by steps and backwards.
+#[func]
+fn by_steps(x: &Array1<f64>, i: usize, step: usize) -> f64 {
+    let n = x.len();
+    sum((i..n).step_by(2), |j| x[j] * x[i]) - sum((0..n).rev().step_by(step), |j| x[j] * (j as f64))
+        + max((0..n).step_by(step), |j| x[j].sin())
+        + min((0..i + 1).rev(), |j| x[j] * x[i])
+}
+
+#[program]
+fn steps(x: &Array1<f64>, y: &mut Array1<f64>, step: usize) {
+    let all = sum((0..x.len()).step_by(3), |j| x[j] * x[j]);
+    for i in par(0..x.len()) {
+        y[i] = all * by_steps(x, i, step);
+    }
+}
+
+#[test]
+fn reductions_over_ranges_by_steps_and_backwards_have_the_bits_of_plain_rust() {
+    for (n, step) in [(1, 1), (9, 4), (37, 2)] {
+        let x: Vec<f64> = (0..n)
+            .map(|k| ebbtide_conformance::element(ebbtide::ir::Type::F64, 7, k as u64).to_f64())
+            .collect();
+        let host = Device::interpreter().array(&x).unwrap();
+        let all = sum((0..n).step_by(3), |j| x[j] * x[j]);
+        let expected: Vec<f64> = (0..n).map(|i| all * by_steps(&host, i, step)).collect();
+        let inputs = [array(&x), array(&vec![0.0; n]), count(step)];
+        assert_eq!(values(&steps(), &inputs, "y"), expected);
+        if n == 9 {
+            differentiates(&steps(), &inputs, "y", &["x"]);
+        }
+    }
+}
+
 /// Forces between all bodies: each component by a sum of its own, which reads rows at both ends.
 #[program]
 fn forces<T: Float>(x: &Array2<T>, m: &Array1<T>, f: &mut Array2<T>) {

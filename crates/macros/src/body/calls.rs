@@ -6,6 +6,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprCall, ExprField, ExprIndex, ExprMethodCall, ExprPath, Lit, UnOp};
 
+use super::loops::{Strided, is_range};
 use super::{Translator, strip};
 use crate::signature::array_rank;
 
@@ -258,10 +259,9 @@ impl Translator<'_> {
         quote_spanned!(span=> #path::#expand(#index, #array, #value))
     }
 
-    /// `sum(0..n, |j| x[j] * x[j])`.
+    /// `sum(0..n, |j| x[j] * x[j])`, `sum((0..n).step_by(2), |j| x[j])`.
     fn reduction(&mut self, call: &ExprCall, name: &Ident) -> TokenStream {
-        let (Expr::Range(range), Expr::Closure(closure)) = (strip(&call.args[0]), strip(&call.args[1]))
-        else {
+        let (true, Expr::Closure(closure)) = (is_range(&call.args[0]), strip(&call.args[1])) else {
             let message = match name == "sum" {
                 true => {
                     "write a range and a closure: `sum(0..n, |j| x[j])`, or an array: `sum(x)`".to_string()
@@ -273,7 +273,7 @@ impl Translator<'_> {
             self.errors.at(call, message);
             return TokenStream::new();
         };
-        let Some((from, to)) = self.range(range) else { return TokenStream::new() };
+        let Some(range) = self.strided(&call.args[0]) else { return TokenStream::new() };
         let var = match closure.inputs.iter().collect::<Vec<_>>()[..] {
             [pat] => match self.loop_variable(pat) {
                 Some(var) => var,
@@ -288,9 +288,12 @@ impl Translator<'_> {
             Expr::Block(block) if block.label.is_none() => self.value_block(&block.block),
             value => self.expr(value),
         };
-        let body = quote!(|#var: ::ebbtide::__lang::Expr<::core::primitive::usize>| { #body });
-        let variable = var.unraw().to_string();
-        self.emit(name.span(), &format!("{name}_over"), &[quote!(#variable), from, to, body])
+        let value = self.value_of_variable(&range, &var);
+        let body = quote!(|#var: ::ebbtide::__lang::Expr<::core::primitive::usize>| { #value #body });
+        let counter = range.name(&var);
+        let Strided { before, from, to, .. } = range;
+        let reduced = self.emit(name.span(), &format!("{name}_over"), &[quote!(#counter), from, to, body]);
+        if before.is_empty() { reduced } else { quote!({ #before #reduced }) }
     }
 
     /// `Vec3::new(x, y, z)`: a function of a type of values.

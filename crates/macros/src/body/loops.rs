@@ -20,22 +20,33 @@ enum Form {
 }
 
 /// The counter of a loop and what its variable is made of.
-struct Strided {
+pub(super) struct Strided {
     /// Statements before the loop.
-    before: TokenStream,
-    from: TokenStream,
-    to: TokenStream,
+    pub before: TokenStream,
+    pub from: TokenStream,
+    pub to: TokenStream,
     /// Where the variable is not the counter: the `emit::Strided` that has its value.
     value: Option<Ident>,
 }
 
 impl Strided {
     /// The name of the counter.
-    fn name(&self, var: &Ident) -> String {
+    pub fn name(&self, var: &Ident) -> String {
         match self.value {
             None => var.unraw().to_string(),
             Some(_) => format!("{}_count", var.unraw()),
         }
+    }
+}
+
+/// Is this a range, perhaps with `.rev()` and `.step_by(k)`?
+pub(super) fn is_range(expr: &Expr) -> bool {
+    match strip(expr) {
+        Expr::Range(_) => true,
+        Expr::MethodCall(call) => {
+            (call.method == "rev" || call.method == "step_by") && is_range(&call.receiver)
+        }
+        _ => false,
     }
 }
 
@@ -65,7 +76,7 @@ impl Translator<'_> {
     }
 
     /// What a loop runs over: a range, perhaps with `.rev()` and `.step_by(k)`.
-    fn strided(&mut self, expr: &Expr) -> Option<Strided> {
+    pub(super) fn strided(&mut self, expr: &Expr) -> Option<Strided> {
         match strip(expr) {
             Expr::Range(range) => {
                 let (from, to) = self.range(range)?;
@@ -110,7 +121,7 @@ impl Translator<'_> {
     }
 
     /// `let i = first + stride * counter;`
-    fn value_of_variable(&self, range: &Strided, var: &Ident) -> TokenStream {
+    pub(super) fn value_of_variable(&self, range: &Strided, var: &Ident) -> TokenStream {
         let Some(strided) = &range.value else { return TokenStream::new() };
         let value = self.emit(var.span(), "strided_value", &[quote!(#strided), quote!(#var)]);
         let name = var.unraw().to_string();
