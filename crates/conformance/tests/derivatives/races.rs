@@ -83,11 +83,9 @@ fn parallel_loops_are_refused_if_and_only_if_they_have_a_race() {
     (first..first + cases).for_each(|seed| check(seed, &mut counts));
     let (lawful, refused) = (counts.accepted, counts.refused_without_race.len() as u64);
     println!("{lawful} accepted, {} refused with a race, {refused} without", counts.refused);
-    assert!(
-        lawful > cases / 2 && counts.refused > cases / 10,
-        "{lawful} accepted, {} refused",
-        counts.refused
-    );
+    // A generator whose programs are all alike shows nothing.
+    let is_mixed = lawful > cases / 2 && counts.refused > cases / 10;
+    assert!(is_mixed || cases < CASES, "{lawful} accepted, {} refused", counts.refused);
     let texts = counts.refused_without_race.join("\n");
     assert!(100 * refused < lawful + refused, "{refused} of {lawful} lawful programs are refused\n{texts}");
 }
