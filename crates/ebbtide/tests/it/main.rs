@@ -28,6 +28,7 @@ mod options;
 mod other_types;
 mod programs_as_arguments;
 mod recorded;
+mod recurrent;
 mod remainders;
 mod reshaping;
 mod rewritten;
