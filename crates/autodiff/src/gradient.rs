@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_ir::{ArrayId, Block, LoopId, LoopKind, Program, RegionId, Stmt, ValueId};
+use ebbtide_ir::{ArrayId, Block, LoopId, LoopKind, Program, RegionId, Role, Stmt, ValueId, walk};
 
 use crate::analysis::regions::Hosted;
 
@@ -31,7 +31,8 @@ pub struct Gradient {
     pub shadows: BTreeMap<ArrayId, ArrayId>,
 }
 
-/// How often one iteration of a loop pushes an array: once for each iteration of the loops around the push.
+/// How often one iteration of a loop pushes an array: once for each iteration of the loops around the push. An array that is a tape of
+/// elements is pushed by each parallel loop that writes to it, and only the run knows how many of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pushes {
     /// The array.
@@ -75,11 +76,18 @@ pub enum Inner {
 
 /// The pushes of a block, sweeps left out, with the inner loops around each. `counted` is the variable of the loop that has
 /// the block for its body.
-pub fn pushes(block: &Block, counted: Option<ValueId>) -> Vec<Pushes> {
-    fn collect(block: &Block, around: &mut Pushes, out: &mut Vec<Pushes>) {
+pub fn pushes(program: &Program, block: &Block, counted: Option<ValueId>) -> Vec<Pushes> {
+    fn collect(program: &Program, block: &Block, around: &mut Pushes, out: &mut Vec<Pushes>) {
         for stmt in block {
             match stmt {
                 Stmt::Push(push) => out.push(Pushes { array: push.array, ..around.clone() }),
+                Stmt::Par(par) => walk(&par.body, &mut |stmt| {
+                    if let Stmt::Store(s) = stmt
+                        && let Role::Tape(_) = program.array(s.array).role
+                    {
+                        out.push(Pushes { array: s.array, ..around.clone() });
+                    }
+                }),
                 Stmt::Loop(l) => {
                     around.within.push(match l.kind {
                         LoopKind::For { var, from, to } if l.until.is_none() => {
@@ -87,17 +95,17 @@ pub fn pushes(block: &Block, counted: Option<ValueId>) -> Vec<Pushes> {
                         }
                         _ => InnerLoop::Uncounted,
                     });
-                    collect(&l.body, around, out);
+                    collect(program, &l.body, around, out);
                     around.within.pop();
                 }
                 // What a sweep pushes is counted with it.
-                Stmt::Par(_) | Stmt::Forward(_) | Stmt::Backward(_) => {}
-                _ => stmt.blocks().for_each(|b| collect(b, around, out)),
+                Stmt::Forward(_) | Stmt::Backward(_) => {}
+                _ => stmt.blocks().for_each(|b| collect(program, b, around, out)),
             }
         }
     }
     let mut out = Vec::new();
     let mut around = Pushes { array: ArrayId::from_index(0), counted, within: Vec::new() };
-    collect(block, &mut around, &mut out);
+    collect(program, block, &mut around, &mut out);
     out
 }

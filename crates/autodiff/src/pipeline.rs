@@ -4,7 +4,7 @@
 //! standard error.
 
 use ebbtide_ir::parts::has_collectives;
-use ebbtide_ir::{Program, Stmt, SwappedShapes, verify, walk_program_level};
+use ebbtide_ir::{Affines, Program, Stmt, SwappedShapes, verify, walk_program_level};
 
 use crate::analysis::activity::Activity;
 use crate::analysis::loop_length::has_known_length;
@@ -21,6 +21,7 @@ use crate::normalize::custom_calls::{open, refuse_yields};
 use crate::normalize::number_apart::number_apart;
 use crate::normalize::prepare::prepare;
 use crate::normalize::visits::count_visits;
+use crate::plan::scratch_arrays::Domain;
 use crate::plan::swept_loops::swept_loops;
 use crate::plan::tape_plan::{TapePlan, Tapes};
 use crate::request::{Mode, Optimisation, Request};
@@ -59,7 +60,8 @@ pub fn unverified_gradient(source: &Program, request: &Request, inner: Inner) ->
         Mode::Values => on_copies(source, &request.values)?,
     };
     let program = finish(gradient.program, &FINISH_GRADIENT);
-    let pushes_outside = if request.mode == Mode::Values { Vec::new() } else { pushes(&program.body, None) };
+    let pushes_outside =
+        if request.mode == Mode::Values { Vec::new() } else { pushes(&program, &program.body, None) };
     Ok(Gradient { program, pushes_outside, ..gradient })
 }
 
@@ -137,17 +139,21 @@ fn dump(step: &str, program: &Program) {
     }
 }
 
-/// Has the program loops inside loops, or inside branches, or such as nobody can count, so that [`Inner`] makes a difference?
+/// Has the program loops inside loops, or inside branches, or such as nobody can count, or parallel ones in loops whose bounds are
+/// data, so that [`Inner`] makes a difference?
 pub fn has_inner_loops(source: &Program, request: &Request) -> bool {
     if request.mode == Mode::Values {
         return false;
     }
     let mut found = false;
     let source = prepare(source);
+    let affines = Affines::of(&source);
     for stmt in &source.body {
         let mut loops = 0;
-        walk_program_level(std::slice::from_ref(stmt), &mut |s| {
-            loops += usize::from(matches!(s, Stmt::Loop(_)))
+        walk_program_level(std::slice::from_ref(stmt), &mut |s| match s {
+            Stmt::Loop(_) => loops += 1,
+            Stmt::Par(par) => found |= Domain::of(&source, &affines, &par.ranges).is_none(),
+            _ => {}
         });
         found |= loops > usize::from(matches!(stmt, Stmt::Loop(l) if has_known_length(&source, l)));
     }

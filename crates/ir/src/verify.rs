@@ -354,8 +354,16 @@ impl Verifier<'_> {
         self.at_program_level("a temporary array", &None);
         let p = self.program;
         let decl = p.array(id);
-        let Role::Temp(shape) = &decl.role else {
-            return self.flaw("2", &None, format!("`{}` is a parameter, not a temporary", decl.name));
+        let shape = match &decl.role {
+            Role::Temp(shape) => shape.as_slice(),
+            // The driver says how long it is.
+            Role::Tape(_) => {
+                self.temps.insert(id);
+                return;
+            }
+            _ => {
+                return self.flaw("2", &None, format!("`{}` is a parameter, not a temporary", decl.name));
+            }
         };
         if shape.len() != decl.rank {
             self.flaw(
@@ -388,7 +396,7 @@ impl Verifier<'_> {
 
     fn read(&mut self, array: ArrayId, site: &Option<Site>) {
         let decl = self.program.array(array);
-        if matches!(decl.role, Role::Temp(_)) && !self.temps.contains(&array) {
+        if matches!(decl.role, Role::Temp(_) | Role::Tape(_)) && !self.temps.contains(&array) {
             self.flaw("1", site, format!("temporary `{}` is used before it is declared", decl.name));
         }
     }

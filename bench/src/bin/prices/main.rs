@@ -65,8 +65,9 @@ macro_rules! price {
             })?;
             let g = $program().grad($program::loss)$(.wrt($program::$wrt))*.budget(Budget::StoreAll).compile($device)?;
             $($prepare)*
-            let peak = g.plan(($($argument,)* &mut loss))?.peak_bytes();
             let mut out = g.launch(($($argument,)* &mut loss))?;
+            // The first launch has found out what only a run can tell.
+            let peak = g.plan(($($argument,)* &mut loss))?.peak_bytes();
             let gradient = least(|| {
                 let begun = now();
                 g.launch_into(&mut out, ($($argument,)* &mut loss))?;

@@ -2,7 +2,7 @@
 //!
 //! - Input: a parallel loop and an array that it writes.
 //! - Output: the writes, where each iteration makes each of them once, at an element of its own, and some dimension of the array
-//!   is not run through.
+//!   is not run through, or the run alone knows how far.
 //! - Invariant: the elements that are written are as many as the loop has iterations, times the number of writes; their indices
 //!   can be computed again from the loop's variables.
 
@@ -12,10 +12,18 @@ use ebbtide_ir::{
     Affines, ArrayId, Combine, Op, Par, ParFacts, Program, Sharing, Stmt, Store, ValueId, walk,
 };
 
-/// The writes that make up the part, of those whose old elements must be `recorded`; `None` where the loop may write all of the array, or that is not known.
+/// Is it known before a run how many iterations a parallel loop has?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Known,
+    Data,
+}
+
+/// The writes that make up the part, of those whose old elements must be `recorded`; `None` where the loop is known to write most
+/// of the array, or its elements are not its own.
 pub(crate) fn sections(
     (source, affines): (&Program, &Affines),
-    par: &Par,
+    (par, extent): (&Par, Extent),
     facts: &ParFacts,
     array: ArrayId,
     recorded: &dyn Fn(&Store) -> bool,
@@ -39,7 +47,7 @@ pub(crate) fn sections(
         let runs = |v: &ValueId| variables.iter().any(|var| affines.form(*v).coefficient(*var) != 0);
         let index = s.index.as_slice();
         facts.of(s) == Sharing::Own
-            && !index.iter().all(runs)
+            && (extent == Extent::Data || !index.iter().all(runs))
             && index.iter().all(|v| is_computable(source, *v, &variables, &inside))
     };
     (!claimed && writes == stores.len() && stores.iter().all(is_part)).then_some(stores)

@@ -3,9 +3,11 @@
 mod block_values;
 mod custom;
 mod forward;
+mod kept;
 mod region;
 mod reverse;
 mod sections;
+mod strips;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -72,6 +74,8 @@ pub(crate) struct AdjointBuilder<'a> {
     pub env: HashMap<ValueId, ValueId>,
     /// For values and elements that are put aside in the forward half: the array of rank 0 that takes them.
     pub aside_arrays: HashMap<Aside, ArrayId>,
+    /// By type: the tape of elements, and the array that says how many it holds.
+    pub tapes_of_elements: BTreeMap<Type, (ArrayId, ArrayId)>,
     /// Memory beside shadows; `None` where shapes may differ.
     pub double_buffer: Option<ShadowDoubleBuffer>,
     pub without: &'a BTreeSet<Optimisation>,
@@ -116,6 +120,7 @@ impl<'a> AdjointBuilder<'a> {
             loop_states: BTreeMap::new(),
             env: HashMap::new(),
             aside_arrays: HashMap::new(),
+            tapes_of_elements: BTreeMap::new(),
             double_buffer: buffers,
             without: &request.without,
             scratch_arrays: ScratchArrays::default(),
@@ -208,9 +213,9 @@ impl<'a> AdjointBuilder<'a> {
         asides.sort_unstable();
         // Nothing reads them before they are written.
         w.program.undefined.extend(&asides);
-        let asides = asides.into_iter().map(Stmt::Temp);
+        let asides = asides.into_iter().map(Stmt::Temp).chain(self.declared_tapes()).collect::<Block>();
         let handed = std::mem::take(&mut self.scratch_arrays.declared);
-        w.program.body = asides.chain(start).chain(handed).chain(waiting).chain(body).collect();
+        w.program.body = asides.into_iter().chain(start).chain(handed).chain(waiting).chain(body).collect();
         for (shadow, spare) in self.double_buffer.iter().flat_map(ShadowDoubleBuffer::declarations) {
             let at = w.program.body.iter().position(|s| matches!(s, Stmt::Temp(a) if *a == shadow));
             w.program.body.insert(at.map_or(0, |at| at + 1), Stmt::Temp(spare));

@@ -20,7 +20,7 @@ use crate::analysis::effects::{changes, reads, reads_of, swap_classes, written_b
 use crate::analysis::left_in_arrays::left_in_arrays;
 use crate::analysis::loop_length::{counts, has_known_length};
 use crate::analysis::needed::Needed;
-use crate::analysis::sections::sections;
+use crate::analysis::sections::{Extent, sections};
 use crate::analysis::store_forwarding::Left;
 use crate::analysis::top_level::TopLevel;
 use crate::analysis::trajectory::{Trajectory, trajectories, written_in};
@@ -38,6 +38,8 @@ pub(crate) struct TapePlan {
     left: BTreeMap<ParId, Left>,
     /// By parallel loop: for each array of which it overwrites a part, the writes.
     sections: BTreeMap<ParId, Vec<Vec<Store>>>,
+    /// By parallel loop: the writes whose old elements go on a tape of elements, since the run alone knows how many they are.
+    strips: BTreeMap<ParId, Vec<Store>>,
     /// Fills and copies before which the array is recorded.
     replaced: HashSet<WriteId>,
     loops: BTreeMap<LoopId, LoopPlan>,
@@ -106,6 +108,7 @@ impl TapePlan {
             pars: BTreeMap::new(),
             left: BTreeMap::new(),
             sections: BTreeMap::new(),
+            strips: BTreeMap::new(),
             replaced: HashSet::new(),
             loops: BTreeMap::new(),
             regions: BTreeMap::new(),
@@ -181,6 +184,11 @@ impl TapePlan {
     /// For each array of which this parallel loop records a part, the writes of that part.
     pub fn sections(&self, par: &Par) -> Vec<&[Store]> {
         self.sections.get(&par.id).into_iter().flatten().map(Vec::as_slice).collect()
+    }
+
+    /// The writes of this parallel loop whose old elements go on a tape of elements.
+    pub fn strips(&self, par: &Par) -> &[Store] {
+        self.strips.get(&par.id).map_or(&[], Vec::as_slice)
     }
 
     /// Is the array recorded before this fill or copy?
@@ -307,19 +315,25 @@ impl Planner<'_> {
                             self.records(*a) && self.old_is_needed(block, at, *a) && self.overwrites(par, *a)
                         });
                     self.unrecorded.extend(unrecorded.iter().map(|a| self.classes[a]));
-                    let mut sections = Vec::new();
+                    let (mut sections, mut strips) = (Vec::new(), Vec::new());
                     recorded.retain(|a| match self.sections(par, *a) {
-                        Some(stores) => {
+                        Some((Extent::Known, stores)) => {
                             sections.push(stores);
+                            false
+                        }
+                        Some((Extent::Data, stores)) => {
+                            strips.extend(stores);
                             false
                         }
                         None => true,
                     });
                     // Parts are put back before the loop is reversed.
-                    let parts = sections.iter().flatten().map(|s: &Store| self.classes[&s.array]);
+                    let parts = sections.iter().flatten().chain(&strips);
+                    let parts = parts.map(|s: &Store| self.classes[&s.array]);
                     self.unrecorded.extend(parts);
                     self.plan.pars.insert(par.id, recorded);
                     self.plan.sections.insert(par.id, sections);
+                    self.plan.strips.insert(par.id, strips);
                 }
                 Stmt::Fill(array, ..) | Stmt::Copy { to: array, .. } => {
                     match self.records(*array) && self.old_is_needed(block, at, *array) {
@@ -468,12 +482,20 @@ impl Planner<'_> {
     }
 
     /// The writes of the part of an array that a parallel loop overwrites, where a part is all that need be recorded.
-    fn sections(&self, par: &Par, array: ArrayId) -> Option<Vec<Store>> {
+    fn sections(&self, par: &Par, array: ArrayId) -> Option<(Extent, Vec<Store>)> {
         let facts = self.facts.pars.get(&par.id)?;
-        let wanted = !self.without.contains(&Optimisation::RecordSections);
-        Domain::of(self.source, &self.facts.affines, &par.ranges).filter(|_| wanted)?;
+        if self.without.contains(&Optimisation::RecordSections) {
+            return None;
+        }
+        let extent = match Domain::of(self.source, &self.facts.affines, &par.ranges) {
+            Some(_) => Extent::Known,
+            // How many elements there are is guessed, where that is allowed.
+            None if self.plan.tapes == Tapes::Guessed => Extent::Data,
+            None => return None,
+        };
         let recorded = |s: &Store| !self.plan.needed.is_harmless(s, self.position);
-        sections((self.source, &self.facts.affines), par, facts, array, &recorded)
+        let known = (self.source, &self.facts.affines);
+        Some((extent, sections(known, (par, extent), facts, array, &recorded)?))
     }
 
     /// Does a parallel loop overwrite something of the array that the reversal reads?

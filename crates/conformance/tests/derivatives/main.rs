@@ -11,6 +11,7 @@ mod indices;
 mod outer_products;
 mod races;
 mod results;
+mod strips;
 mod targeted;
 mod texts;
 mod uncounted;

@@ -110,3 +110,57 @@ fn the_tape_of_a_loop_of_unknown_length_grows_with_its_iterations_and_not_with_i
     let (once, twice) = (bytes(10_000), bytes(20_000));
     assert!(twice < 3 * once && once < 10_000 * 1000, "{once} {twice}");
 }
+
+/// Halves are added to halves: how long the next loop is only the run knows.
+#[program]
+fn tree(x: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    for _t in 0..steps {
+        let mut m = x.len() / 2;
+        while m > 0 {
+            for j in par(0..m) {
+                x[j] += 0.01 * x[j] * x[j + m];
+            }
+            m = m / 2;
+        }
+        x[1] = x[0].sin();
+    }
+    for i in par(0..x.len()) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+#[test]
+fn a_parallel_loop_of_unknown_length_records_what_it_overwrites_and_no_more() {
+    strips(&crate::cpu());
+    strips(&Device::interpreter());
+}
+
+#[test]
+#[ignore = "needs CUDA"]
+fn a_parallel_loop_of_unknown_length_records_what_it_overwrites_and_no_more_on_cuda() {
+    strips(&Device::cuda().unwrap());
+}
+
+fn strips(device: &Device) {
+    let (n, steps) = (512u32, 6usize);
+    let start: Vec<f64> = (0..n).map(|i| (f64::from(i) * 0.7).sin() + 1.1).collect();
+    let g = tree().grad(tree::loss).wrt(tree::x).compile(device).unwrap();
+    let run = |g: &CompiledGrad<tree>| {
+        let (mut x, mut loss) = (device.array(&start).unwrap(), device.scalar(0.0).unwrap());
+        let out = g.launch((&mut x, steps, &mut loss)).unwrap();
+        bits(out.get(tree::x).unwrap())
+    };
+    let kept = run(&g);
+    // What was recorded: `n` elements in each step, with room for twice as many, beside a few arrays.
+    let (mut x, mut loss) = (device.array(&start).unwrap(), device.scalar(0.0).unwrap());
+    let bytes = g.plan((&mut x, steps, &mut loss)).unwrap().store_all_bytes;
+    let elements = (2 * u64::from(n) * steps as u64 + 8 * u64::from(n)) * 8;
+    assert!(bytes < elements + (64 << 10), "{bytes} for {elements}");
+    assert_eq!(run(&g), kept);
+    assert_eq!(run(&g.with_budget(Budget::Revolve { slots: 2, block: 1 })), kept);
+    assert_eq!(run(&g.with_budget(Budget::Periodic { period: 2 })), kept);
+    assert_eq!(run(&g.with_memory(Bytes::kib(48))), kept);
+    let dir = crate::folder::folder();
+    let out = g.launch_durable(dir.path().join("run"), (&mut x, steps, &mut loss)).unwrap();
+    assert_eq!(bits(out.get(tree::x).unwrap()), kept);
+}

@@ -124,6 +124,10 @@ impl Writer<'_> {
                     self.text("old");
                     self.number(a.index() as u64);
                 }
+                Role::Tape(top) => {
+                    self.text("tape");
+                    self.number(top.index() as u64);
+                }
             }
         }
         self.number(p.scalars.len() as u64);

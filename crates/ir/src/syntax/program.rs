@@ -42,6 +42,9 @@ pub enum Role {
     Temp(Vec<ValueId>),
     /// What another array held before its last [`Stmt::Push`]; made by autodiff alone, read only.
     Old(ArrayId),
+    /// A tape of single elements, of rank 1, on which parallel loops put what they overwrite, one loop behind the other; made by
+    /// autodiff alone. The array says how many elements it holds. Its length is what the driver has made room for.
+    Tape(ArrayId),
 }
 
 /// An array.

@@ -39,6 +39,14 @@ pub(crate) fn flaws(program: &Program) -> Vec<Flaw> {
                     flaw("2", format!("`{}` is what no array of its type and rank held", decl.name));
                 }
             }
+            Role::Tape(top) => {
+                let counts = program.arrays.get(top.index()).is_some_and(|top| {
+                    (top.ty, top.rank) == (Type::I64, 0) && matches!(top.role, Role::Temp(_))
+                });
+                if !counts || decl.rank != 1 || !program.driven {
+                    flaw("2", format!("`{}` is a tape, and nothing says how much it holds", decl.name));
+                }
+            }
             _ => {}
         }
         if decl.rank > Indices::MAX_RANK || !decl.ty.is_element() {
@@ -107,11 +115,14 @@ mod tests {
 
     #[test]
     fn c59_tables_that_do_not_fit_together_are_build_errors() {
-        let harms: [(&str, Harm); 12] = [
+        let harms: [(&str, Harm); 13] = [
             ("a parameter less", |p| p.params.truncate(1)),
             ("a parameter twice", |p| p.params[1] = p.params[0]),
             ("a parameter that is no array", |p| p.params.push(Param::Array(ArrayId::from_index(9)))),
             ("a temporary as a parameter", |p| p.arrays[1].role = Role::Temp(Vec::new())),
+            ("a tape without a number of elements", |p| {
+                p.arrays.push(ArrayDecl { role: Role::Tape(ArrayId::from_index(0)), ..p.arrays[1].clone() });
+            }),
             ("no loops", |p| p.loops = 0),
             ("a rank too many", |p| p.arrays[1].rank = 7),
             ("elements that are none", |p| p.arrays[0].ty = Type::Index),

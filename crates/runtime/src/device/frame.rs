@@ -180,6 +180,10 @@ impl Frame {
                 // Its address is set by each push; until then it is the array itself, of the same shape.
                 views[id.index()] = views[array.index()];
             }
+            if let Role::Tape(_) = decl.role {
+                // Whoever pushes makes room before.
+                views[id.index()] = View::new(std::ptr::null_mut(), &[0], 0);
+            }
             if let Role::Temp(_) = decl.role
                 && views[id.index()].address.is_null()
             {

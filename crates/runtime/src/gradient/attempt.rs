@@ -1,7 +1,7 @@
 //! One attempt at a gradient run: it ends, or it is to be begun again under a plan for arrays that have grown, or with more room on
 //! its tapes.
 
-use ebbtide_ir::{self as ir, ArrayId, Param};
+use ebbtide_ir::{self as ir, ArrayId, Param, Role};
 
 use super::choose::{Chosen, ShapesByName};
 use super::{CompiledGradient, parts};
@@ -117,20 +117,32 @@ fn grown_peak(plan: &Plan, needs: &[Need], fixed: u64) -> u64 {
     needs.iter().fold(fixed, |all, need| all.saturating_add(of(need, &mut loops)))
 }
 
-/// Did a run push more than there was room for?
-fn met_end_of_tape(error: &Error) -> bool {
-    matches!(error, Error::Program(ir::Error::Run { fault: ir::Fault::Tape, .. }))
-}
-
 impl Variant {
+    /// Did a run push more than there was room for? Then the tape that it met the end of, where the error tells.
+    fn full_tape(&self, error: &Error) -> Option<Option<ArrayId>> {
+        let Error::Program(ir::Error::Run { fault, .. }) = error else { return None };
+        match fault {
+            ir::Fault::Tape => Some(None),
+            ir::Fault::OutOfBounds { array, .. } => {
+                let tape = self.program.find_array(array)?;
+                matches!(self.program.array(tape).role, Role::Tape(_)).then_some(Some(tape))
+            }
+            _ => None,
+        }
+    }
+
     /// Makes the next attempt expect more iterations of loops that nobody can count; `false` where there are none.
-    fn expect_more(&self, frame: &Frame) -> bool {
+    fn expect_more(&self, full: Option<ArrayId>, frame: &Frame) -> bool {
         let guessed = self.guessed_arrays(&frame.arrays, &frame.arguments);
-        if guessed.is_empty() {
+        if guessed.is_empty() || self.guesses.are_given_up() {
             return false;
         }
         self.last_needs.forget();
-        if !self.guesses.grow(&guessed, &frame.tapes) {
+        let grown = match full {
+            Some(tape) => self.guesses.lengthen(tape),
+            None => self.guesses.grow(&guessed, &frame.tapes),
+        };
+        if !grown {
             self.guesses.give_up();
         }
         true
@@ -216,8 +228,9 @@ impl CompiledGradient {
         }
         // Before the run's slots go: what was asked for may still want them.
         let settled = run.settle();
-        if ran.as_ref().err().or(settled.as_ref().err()).is_some_and(met_end_of_tape)
-            && variant.expect_more(run.frame)
+        let error = ran.as_ref().err().or(settled.as_ref().err());
+        if let Some(full) = error.and_then(|error| variant.full_tape(error))
+            && variant.expect_more(full, run.frame)
         {
             let before = Before { log: Log::default(), budget: run.budget, ran: Ran::default() };
             drop(run);

@@ -39,6 +39,8 @@ impl Variant {
                     fixed = bytes.saturating_add(fixed);
                     bytes
                 }
+                // Elements are pushed.
+                Role::Tape(_) => decl.ty.size() as u64,
                 _ => views[id.index()].bytes as u64,
             };
         }
@@ -196,8 +198,10 @@ impl Variant {
         let mut counts = Vec::new();
         let mut last: Option<(&Pushes, (Count, Counted))> = None;
         for pushes in pushes {
-            let beside =
-                last.filter(|(other, _)| (other.counted, &other.within) == (pushes.counted, &pushes.within));
+            let beside = last.filter(|(other, _)| {
+                let of_elements = self.is_of_elements(other.array) == self.is_of_elements(pushes.array);
+                of_elements && (other.counted, &other.within) == (pushes.counted, &pushes.within)
+            });
             let (count, counted) = match beside {
                 Some((_, count)) => count,
                 None => self.count(pushes, (from, to), views, scalars)?,
@@ -230,7 +234,7 @@ impl Variant {
         let nest = Nest::of(pushes, &self.facts.affines, &look)?;
         let known = nest.all(from, to).zip(nest.most(from, to));
         let (all, most) = known.ok_or_else(|| self.uncounted())?;
-        let counted = match nest.is_open {
+        let counted = match nest.is_open || self.is_of_elements(pushes.array) {
             true if given => Counted::Beginnings,
             true => return Err(self.uncounted()),
             false => Counted::Pushes,
@@ -243,11 +247,16 @@ impl Variant {
         if counted == Counted::Pushes {
             return Ok(count);
         }
-        let guess = |beginnings| match self.program.array(array).rank {
-            0 => self.guesses.pushes(array, beginnings).ok_or_else(|| self.uncounted()),
-            _ => Err(self.uncounted()),
+        let guess = |beginnings| match self.program.array(array).rank == 0 || self.is_of_elements(array) {
+            true => self.guesses.pushes(array, beginnings).ok_or_else(|| self.uncounted()),
+            false => Err(self.uncounted()),
         };
         Ok(Count { all: guess(count.all)?, most: guess(count.most)? })
+    }
+
+    /// Is the array a tape of elements, of which only the run knows how many loops put there?
+    fn is_of_elements(&self, array: ArrayId) -> bool {
+        matches!(self.program.array(array).role, Role::Tape(_))
     }
 
     /// The arrays whose pushes have to be guessed in a launch with these arguments.

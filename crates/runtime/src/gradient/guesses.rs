@@ -16,8 +16,9 @@ const FIRST: u64 = 4;
 /// There is room for so many more beginnings than are known, since a loop that begins seldom may run long.
 const MORE: u64 = 256;
 
-/// By how much room grows.
+/// By how much room grows: for elements that one iteration pushes, and for those of a whole parallel loop, which are more.
 const GROWTH: u64 = 4;
+const GROWTH_OF_STRIPS: u64 = 2;
 
 /// No tape is expected to take more iterations of a loop each time that it begins.
 const MOST: u64 = 1 << 32;
@@ -42,6 +43,11 @@ impl Guesses {
         (!guessed.given_up).then(|| beginnings.saturating_add(MORE).saturating_mul(each))
     }
 
+    /// Expects more of a tape of elements that is full. `false` where that would be too many.
+    pub fn lengthen(&self, tape: ArrayId) -> bool {
+        self.expect(&[tape], GROWTH_OF_STRIPS)
+    }
+
     /// Expects more of the arrays that left no room on their tapes, of these; of all where there was some on each. `false` where
     /// that would be too many.
     pub fn grow(&self, guessed: &[ArrayId], tapes: &[TapePlaces]) -> bool {
@@ -53,15 +59,24 @@ impl Guesses {
         if filled.is_empty() {
             filled = guessed.to_vec();
         }
+        self.expect(&filled, GROWTH)
+    }
+
+    fn expect(&self, arrays: &[ArrayId], growth: u64) -> bool {
         let mut guessed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for array in filled {
-            let each = guessed.iterations.entry(array).or_insert(FIRST);
-            *each = each.saturating_mul(GROWTH);
+        for array in arrays {
+            let each = guessed.iterations.entry(*array).or_insert(FIRST);
+            *each = each.saturating_mul(growth);
             if *each > MOST {
                 return false;
             }
         }
         true
+    }
+
+    /// Is nothing guessed any more?
+    pub fn are_given_up(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).given_up
     }
 
     /// From now on nothing is guessed.

@@ -90,9 +90,10 @@ impl Steps {
             }
             match stmt {
                 Stmt::Forward(f) => {
-                    self.close(&mut steps, &mut open);
+                    self.close(program, &mut steps, &mut open);
                     let lost = lost(&f);
-                    let (advance, record) = (self.segment(f.advance), self.segment(f.record));
+                    let (advance, record) =
+                        (self.segment(program, f.advance), self.segment(program, f.record));
                     steps.push(Step::Forward(Sweep {
                         id: f.id,
                         length: f.length,
@@ -106,44 +107,44 @@ impl Steps {
                     }));
                 }
                 Stmt::Backward(b) => {
-                    self.close(&mut steps, &mut open);
+                    self.close(program, &mut steps, &mut open);
                     let reverse = self.block(program, b.reverse);
                     steps.push(Step::Backward(b.id, reverse));
                 }
                 Stmt::Loop(Loop { kind: LoopKind::For { var, from, to }, body, .. }) => {
                     let [from, to] = [from, to].map(|v| keep(program, &mut open, v));
-                    self.close(&mut steps, &mut open);
+                    self.close(program, &mut steps, &mut open);
                     let body = self.block(program, body);
                     steps.push(Step::For { var, from, to, body });
                 }
                 Stmt::If(branch) => {
                     let condition = keep(program, &mut open, branch.condition);
-                    self.close(&mut steps, &mut open);
+                    self.close(program, &mut steps, &mut open);
                     let then = self.block(program, branch.then);
                     let otherwise = self.block(program, branch.otherwise);
                     steps.push(Step::If { condition, then, otherwise });
                 }
                 Stmt::Host(region, again) => {
-                    self.close(&mut steps, &mut open);
+                    self.close(program, &mut steps, &mut open);
                     steps.push(Step::Host(region, again));
                 }
                 // Autodiff puts sweeps nowhere else.
                 other => open.push(other),
             }
         }
-        self.close(&mut steps, &mut open);
+        self.close(program, &mut steps, &mut open);
         steps
     }
 
-    fn segment(&mut self, block: Block) -> usize {
-        self.pushes.push(pushes(&block, None));
+    fn segment(&mut self, program: &Program, block: Block) -> usize {
+        self.pushes.push(pushes(program, &block, None));
         self.segments.push(block);
         self.segments.len() - 1
     }
 
-    fn close(&mut self, steps: &mut Vec<Step>, open: &mut Block) {
+    fn close(&mut self, program: &Program, steps: &mut Vec<Step>, open: &mut Block) {
         if !open.is_empty() {
-            let segment = self.segment(std::mem::take(open));
+            let segment = self.segment(program, std::mem::take(open));
             steps.push(Step::Run(segment));
         }
     }

@@ -118,7 +118,7 @@ impl AdjointBuilder<'_> {
         let next = w.add(counted, one);
         w.push(Stmt::Set(iterations, next));
         let body = w.end();
-        let recorded = pushes(&body, None);
+        let recorded = pushes(&w.program, &body, None);
         if !self.is_reversed(l) && recorded.is_empty() {
             w.push(Stmt::Loop(l.clone()));
             return Ok(());
@@ -149,7 +149,7 @@ impl AdjointBuilder<'_> {
             LoopKind::For { var, .. } if plan.known_length => Some(var),
             _ => None,
         };
-        self.pushes.insert(l.id, pushes(&recording, counted));
+        self.pushes.insert(l.id, pushes(&w.program, &recording, counted));
         let piece = (w.loop_var("from"), w.loop_var("to"));
         self.pieces.insert(l.id, piece);
         let (length, [advance, record]) = match l.kind {

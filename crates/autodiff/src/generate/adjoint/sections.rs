@@ -1,22 +1,19 @@
 //! Parts of arrays on the tape: what a parallel loop overwrites of a row, a slab or a side goes there by itself.
 //!
-//! Each iteration puts what it overwrites into an array of the loop's shape, whose memory goes on the tape. On the way back a
-//! loop of the same shape puts it in its place again.
+//! Each iteration puts what it overwrites into an array of the loop's shape, whose memory goes on the tape; or, where only the run
+//! knows that shape, on a tape of elements ([`strips`](super::strips)). On the way back a loop of the same shape puts it in its
+//! place again.
 
 use std::collections::{BTreeMap, HashMap};
 
-use ebbtide_ir::{
-    After, ArrayId, Block, Indices, Op, Par, Push, Range, Role, Stmt, Store, Type, ValueId, is_zero,
-};
+use ebbtide_ir::{After, Block, Op, Par, Push, Range, Role, Stmt, Store, Type, ValueId};
 
 use super::AdjointBuilder;
+use super::kept::{Kept, Section};
 use crate::generate::par::iterations::{own_iterations, push_own};
 use crate::plan::scratch_arrays::{Domain, Places};
 use crate::request::Optimisation;
 use crate::writer::Writer;
-
-/// A write of a parallel loop, and the array of the loop's shape that takes what it overwrites.
-pub(crate) type Section = (Store, ArrayId);
 
 impl AdjointBuilder<'_> {
     /// The parts of arrays that a loop records.
@@ -33,14 +30,15 @@ impl AdjointBuilder<'_> {
             let number = numbers.entry(ty).or_default();
             let array = self.scratch_arrays.array(w, ty, &domain, &Places::One, *number);
             *number += 1;
-            sections.push((store, array));
+            sections.push(Section { store, kept: Kept::Whole(array) });
         }
         sections
     }
 
     /// Writes a parallel loop with its tape.
     pub(crate) fn forward_par(&mut self, w: &mut Writer, par: &Par) {
-        let sections = self.sections(w, par);
+        let mut sections = self.sections(w, par);
+        sections.extend(self.push_strips(w, par));
         let mut keeping = par.clone();
         if !sections.is_empty() {
             keeping.id = w.new_par();
@@ -48,12 +46,12 @@ impl AdjointBuilder<'_> {
         let mut left = sections.clone();
         for stmt in std::mem::take(&mut keeping.body) {
             if let Stmt::Store(s) | Stmt::Update(_, s) = &stmt
-                && let Some(at) = left.iter().position(|(store, _)| store.id == s.id)
+                && let Some(at) = left.iter().position(|section| section.store.id == s.id)
             {
-                let (_, array) = left.remove(at);
+                let Section { kept, .. } = left.remove(at);
                 let kept = w.block(|w| {
                     let old = w.load(s.array, s.index, s.site.clone());
-                    if let Some(own) = own_index(w, &par.ranges) {
+                    if let Some((array, own)) = kept.element(w, &par.ranges) {
                         w.store(array, own, old, None);
                     }
                 });
@@ -62,7 +60,8 @@ impl AdjointBuilder<'_> {
             keeping.body.push(stmt);
         }
         self.recorder().par(w, par, keeping);
-        for (_, array) in sections {
+        for section in sections {
+            let Kept::Whole(array) = section.kept else { continue };
             let after = match self.uses(Optimisation::TapeByExchange) {
                 true => {
                     let decl = w.program.array(array).clone();
@@ -77,10 +76,13 @@ impl AdjointBuilder<'_> {
 
     /// Puts what a parallel loop overwrote in its place again.
     pub(crate) fn restore_sections(&mut self, w: &mut Writer, par: &Par) {
-        let sections = self.sections(w, par);
-        for (_, array) in sections.iter().rev() {
-            w.push(Stmt::Pop(*array));
+        let mut sections = self.sections(w, par);
+        for section in sections.iter().rev() {
+            if let Kept::Whole(array) = section.kept {
+                w.push(Stmt::Pop(array));
+            }
         }
+        sections.extend(self.pop_strips(w, par));
         let inside: Vec<ValueId> =
             par.body.iter().filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }).collect();
         let mut map = self.env.clone();
@@ -95,9 +97,9 @@ impl AdjointBuilder<'_> {
         }
         let body: Block = w.block(|w| {
             // An element that an iteration writes twice held first what it held before the first write.
-            for (store, array) in sections.iter().rev() {
-                let Some(own) = own_index(w, &ranges) else { continue };
-                let old = w.load(*array, own, None);
+            for Section { store, kept } in sections.iter().rev() {
+                let Some((array, own)) = kept.element(w, &ranges) else { continue };
+                let old = w.load(array, own, None);
                 let index = store.index.map(|v| self.again(w, v, &inside, &mut map));
                 w.store(store.array, index, old, store.site.clone());
             }
@@ -129,13 +131,4 @@ impl AdjointBuilder<'_> {
             }
         }
     }
-}
-
-/// The place of an iteration in arrays of the loop's shape.
-fn own_index(w: &mut Writer, ranges: &[Range]) -> Option<Indices> {
-    let place = |r: &Range| match is_zero(&w.program, r.from) {
-        true => r.var,
-        false => w.sub(r.var, r.from),
-    };
-    Indices::new(&ranges.iter().map(place).collect::<Vec<_>>())
 }

@@ -128,6 +128,15 @@ impl Parser<'_> {
         let ty = self.element_type()?;
         self.expect(">")?;
         self.expect("::")?;
+        if rank == 1 && self.take_word_if("tape") {
+            self.expect("(")?;
+            let top = self.array()?;
+            self.expect(")")?;
+            let id = self.declare_array(ArrayDecl { name, ty, rank, role: Role::Tape(top) });
+            self.program.undefined.insert(id);
+            self.push(Stmt::Temp(id));
+            return self.expect(";");
+        }
         let undefined = self.take_word_if("undefined");
         if !undefined {
             self.expect_word("zeros")?;

@@ -94,14 +94,17 @@ impl Printer<'_> {
             }
             Stmt::Temp(id) => {
                 let a = self.program.array(*id);
-                let shape = match &a.role {
-                    Role::Temp(shape) => shape.as_slice(),
-                    _ => &[],
-                };
-                let shape: Vec<String> = shape.iter().map(|v| self.expr(*v)).collect();
-                let (name, rank, ty) = (names.array(*id), a.rank, a.ty);
                 let holding = if self.program.undefined.contains(id) { "undefined" } else { "zeros" };
-                format!("let mut {name} = Array{rank}::<{ty}>::{holding}([{}])", shape.join(", "))
+                let made = match &a.role {
+                    Role::Temp(shape) => {
+                        let shape: Vec<String> = shape.iter().map(|v| self.expr(*v)).collect();
+                        format!("{holding}([{}])", shape.join(", "))
+                    }
+                    Role::Tape(top) => format!("tape({})", names.array(*top)),
+                    Role::Param(_) | Role::Old(_) => String::new(),
+                };
+                let (name, rank, ty) = (names.array(*id), a.rank, a.ty);
+                format!("let mut {name} = Array{rank}::<{ty}>::{made}")
             }
             Stmt::Let(_)
             | Stmt::If(_)

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use ebbtide_ir::ArrayId;
 
-use crate::device::frame::Frame;
+use crate::device::frame::{Frame, View};
 use crate::error::{Error, Result};
 use crate::memory::buffer::Buffer;
+use crate::memory::device_memory::Handed;
 use crate::memory::meter::Meter;
 use crate::memory::spare::Spare;
 
@@ -119,6 +120,32 @@ impl Frame {
         } else {
             tape.buffers.extend(buffers);
         }
+        Ok(())
+    }
+
+    /// Gives a tape of elements, of which it holds `held`, this length, when nothing is enqueued.
+    pub(crate) fn lengthen_tape(
+        &mut self,
+        tape: ArrayId,
+        (held, length): (usize, usize),
+        size: usize,
+        spare: &Spare,
+        meter: &Arc<Meter>,
+    ) -> Result<()> {
+        let too_large = || Error::TooLarge { shape: vec![length] };
+        let bytes = length.checked_mul(size).filter(|bytes| *bytes < isize::MAX as usize / 2);
+        let mut buffer = spare.take(bytes.ok_or_else(too_large)?, meter)?;
+        let old = self.arrays[tape.index()];
+        if held > 0 {
+            // SAFETY (*Liveness*, *Bounds*): the old memory is the frame's and has room for what it holds; the new one has more, and
+            // nothing else has it.
+            unsafe { buffer.copy_start_in(old.address, (held * size).min(old.bytes))? };
+        }
+        buffer.hand_over(Handed::ForWriting)?;
+        self.arrays[tape.index()] = View::new(buffer.address(), &[length], buffer.len());
+        self.temps.retain(|temp| old.address.is_null() || temp.address() != old.address);
+        self.temps.push(buffer);
+        self.aside = None;
         Ok(())
     }
 

@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
                 (Role::Param(_), _) => number + 1 == self.shapes.known.len(),
                 (Role::Temp(_), Follow::RunAgain) => !cotangents.contains(&id),
                 (Role::Temp(_), _) => true,
-                (Role::Old(_), _) => false,
+                (Role::Old(_) | Role::Tape(_), _) => false,
             };
             if moves && (view.shape, view.bytes) != (extent.shape, extent.bytes) {
                 changed = true;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ebbtide_autodiff::Pushes;
-use ebbtide_ir::ArrayId;
+use ebbtide_ir::{ArrayId, Role};
 
 use super::Run;
 use crate::error::Result;
@@ -47,6 +47,27 @@ impl Run<'_> {
     }
 
     fn reserve_places(&mut self, array: ArrayId, count: usize) -> Result<()> {
+        if let Role::Tape(top) = self.variant.program.array(array).role {
+            return self.reserve_elements(array, top, count);
+        }
         self.with_room(|run| run.frame.reserve_tape(array, count, run.spare, run.device.meter()))
+    }
+
+    /// Makes room for `count` more elements on a tape that holds as many as `top` says.
+    fn reserve_elements(&mut self, tape: ArrayId, top: ArrayId, count: usize) -> Result<()> {
+        let room = self.frame.arrays[tape.index()].shape[0] as usize;
+        let mut held = 0;
+        // A tape without room holds nothing, and nobody may have said so yet.
+        if room > 0 {
+            self.settle()?;
+            let said = self.contents(top)?;
+            held = said.first_chunk().map_or(0, |bytes| i64::from_ne_bytes(*bytes)).max(0) as usize;
+        }
+        if held + count <= room {
+            return Ok(());
+        }
+        let lengths = (held.min(room), held + count);
+        let size = self.variant.program.array(tape).ty.size();
+        self.with_room(|run| run.frame.lengthen_tape(tape, lengths, size, run.spare, run.device.meter()))
     }
 }
