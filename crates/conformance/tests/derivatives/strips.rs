@@ -86,3 +86,16 @@ fn slabs_that_data_ends() {
             for (i, k) in par(0..3, 1..m) { z[[i, 2, k]] = z[[i, 2, k]] * w[t] * z[[i, 2, k]]; z[[i, 0, k]] = z[[i, 2, k]] * z[[i, 0, k]]; } }",
     );
 }
+
+#[test]
+fn short_ranges_and_halves_of_known_length() {
+    check(
+        "let h = x.len() / 2; for t in 0..3 {
+            for i in par(0..3) { x[i] = x[i] * x[i + 3] * w[t]; }
+            for i in par(0..h) { x[i] = x[i] * x[i + h]; }
+            for i in par(h..x.len()) { x[i] = x[i] * x[i - h] + w[t]; }
+            for i in par(0..x.len() / 4) { x[4 * i] = x[4 * i] * x[4 * i + 1]; x[4 * i + 2] = x[4 * i] * x[4 * i + 2]; }
+            for (i, j) in par(0..y.dim(0) / 2, 0..y.dim(1)) { y[[i, j]] = y[[i, j]] * y[[i + y.dim(0) / 2, j]]; }
+            for (i, j) in par(0..y.dim(0), 1..3) { y[[i, j]] = y[[i, j]] * y[[i, j + 2]]; } }",
+    );
+}

@@ -332,3 +332,30 @@ fn c56_rows_that_do_not_exist_are_faults_where_they_are_read() {
     let error = g.launch((&first, &w, &mut x, 2, &mut loss)).unwrap_err().to_string();
     assert!(error.contains("first"), "{error}");
 }
+
+/// A zone at one end of a line, and its first half.
+#[program]
+fn inflow(u: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    for _t in 0..steps {
+        for i in par(0..10) {
+            u[i] = 0.5 * u[i] + 0.1 * u[i] * u[i + 10];
+        }
+    }
+    for i in par(0..u.len() / 2) {
+        u[i] = u[i] * u[i];
+    }
+    for i in par(0..u.len()) {
+        loss[[]] += u[i] * u[i];
+    }
+}
+
+#[test]
+fn c55_a_loop_over_a_part_of_a_line_records_that_part() {
+    let device = Device::interpreter();
+    let g = inflow().grad(inflow::loss).wrt(inflow::u).compile(&device).unwrap();
+    let g = g.with_budget(Budget::StoreAll);
+    let (n, steps) = (5000, 100);
+    let (mut u, mut loss) = (device.zeros([n]).unwrap(), device.zeros([]).unwrap());
+    let plan = g.plan((&mut u, steps, &mut loss)).unwrap();
+    assert!(plan.peak_bytes() < f64s(steps * 10 + 4 * n), "{}", plan.explain());
+}
