@@ -76,7 +76,7 @@ fn entry(
     let mut launch = Arguments::new(&problem.program, problem.inputs.clone(), &device)?;
     run_program(&program, &mut launch, wish.on)?;
     let loss = launch.scalar("loss").ok_or("the loss is no float")?;
-    let wrt: Vec<String> = problem.wrt.iter().map(|name| name.to_string()).collect();
+    let wrt = problem.wrt();
     let mut gradient = Run::new(gradient, &launch, &wrt)?;
     gradient.time(&mut launch, wish.on)?;
     let squares = gradient.results.iter().flat_map(numbers).map(|slope| slope * slope);

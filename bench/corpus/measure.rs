@@ -2,9 +2,13 @@
 //! JAX's times is given, its ratios too.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicUsize};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use ebbtide::ir::{Access, Literal, Param, Program, Role, Type};
+use ebbtide::ir::{Access, Block, Literal, Ordering, Param, Program, Role, Stmt, Type};
 use ebbtide::prelude::Budget;
 use ebbtide_autodiff::{Request, Tangent, tangent};
 use ebbtide_conformance::Input;
@@ -194,8 +198,8 @@ pub struct Line {
     pub bytes: u64,
     /// Until quick code of program and gradient can run, where there is such.
     pub quick: Option<Compilation>,
-    /// Until their optimised code can.
-    pub optimized: Compilation,
+    /// Until their optimised code can, where it was compiled by itself.
+    pub optimized: Option<Compilation>,
 }
 
 /// What a compilation took.
@@ -274,6 +278,10 @@ pub struct Wish {
     pub on: On,
     /// Are tangents and second derivatives measured too?
     pub second: bool,
+    /// In which order sums at shared elements are taken.
+    pub ordering: Ordering,
+    /// How many programs are compiled at the same time before any is measured; of one each, compile times are in the table.
+    pub together: usize,
 }
 
 impl Wish {
@@ -295,14 +303,28 @@ impl Wish {
     }
 }
 
+/// Writes `#[relaxed]` before all parallel loops.
+fn relax(block: &mut Block) {
+    for stmt in block.iter_mut() {
+        if let Stmt::Par(par) = stmt {
+            par.ordering = Ordering::Relaxed;
+        }
+        stmt.blocks_mut().for_each(relax);
+    }
+}
+
 /// A device, and the program and its gradient compiled for it, with an empty cache.
 type Built = (Device, Compiled, CompiledGradient);
 
 pub(super) fn compile(problem: &Problem, on: On, optimize: Optimize) -> Result<(Built, Compilation)> {
-    let wrt = problem.wrt.iter().map(|name| name.to_string()).collect();
-    let request = Request { of: "loss".to_string(), wrt, ..Request::default() };
     let folder = tempfile::tempdir()?;
-    let device = on.device(optimize, Cache::at(folder.path()))?;
+    compile_into(folder.path(), problem, on, optimize)
+}
+
+/// Compiles into a cache, or finds the code there.
+fn compile_into(cache: &Path, problem: &Problem, on: On, optimize: Optimize) -> Result<(Built, Compilation)> {
+    let request = Request { of: "loss".to_string(), wrt: problem.wrt(), ..Request::default() };
+    let device = on.device(optimize, Cache::at(cache))?;
     let (begun, before) = (Instant::now(), of_compilers());
     let program = Compiled::new(&problem.program, &device)?;
     let gradient = CompiledGradient::new(&problem.program, &request, &device, Budget::StoreAll)?;
@@ -310,15 +332,54 @@ pub(super) fn compile(problem: &Problem, on: On, optimize: Optimize) -> Result<(
     Ok(((device, program, gradient), took))
 }
 
+/// The problem, in the order of sums that is wished.
+fn wished(name: &str, ty: Type, size: Size, wish: &Wish) -> Result<Problem> {
+    let mut problem = problem(name, ty, size)?;
+    if wish.ordering == Ordering::Relaxed {
+        relax(&mut Arc::make_mut(&mut problem.program).body);
+    }
+    Ok(problem)
+}
+
+/// Compiles all that will be measured, several programs at a time.
+fn compile_ahead(wish: &Wish, cache: &Path) {
+    let all: Vec<_> = wish.all().collect();
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..wish.together {
+            scope.spawn(|| {
+                while let Some((name, ty, size)) = all.get(next.fetch_add(1, atomic::Ordering::Relaxed)) {
+                    // What is refused is said where it is measured.
+                    let _refused = compile_one_ahead(name, *ty, *size, wish, cache);
+                }
+            });
+        }
+    });
+}
+
+fn compile_one_ahead(name: &str, ty: Type, size: Size, wish: &Wish, cache: &Path) -> Result<()> {
+    let problem = wished(name, ty, size, wish)?;
+    let ((device, ..), _) = compile_into(cache, &problem, wish.on, Optimize::Always)?;
+    if wish.second {
+        let tangent = tangent(&problem.program, &problem.wrt())?;
+        Compiled::new(&tangent.program, &device)?;
+        hessian_vector(&tangent, &problem.wrt(), &device)?;
+    }
+    Ok(())
+}
+
 /// Measures one program.
-pub fn line(name: &str, ty: Type, size: Size, wish: &Wish) -> Result<Line> {
-    let problem = problem(name, ty, size)?;
-    let wrt: Vec<String> = problem.wrt.iter().map(|name| name.to_string()).collect();
+pub fn line(name: &str, ty: Type, size: Size, wish: &Wish, cache: &Path) -> Result<Line> {
+    let problem = wished(name, ty, size, wish)?;
+    let wrt = problem.wrt();
     let quick = match wish.on {
-        On::Cpu(_) => Some(compile(&problem, wish.on, Optimize::Never)?.1),
-        On::Cuda => None,
+        On::Cpu(_) if wish.together == 1 => Some(compile(&problem, wish.on, Optimize::Never)?.1),
+        _ => None,
     };
-    let ((device, program, gradient), optimized) = compile(&problem, wish.on, Optimize::Always)?;
+    let own = tempfile::tempdir()?;
+    let cache = if wish.together == 1 { own.path() } else { cache };
+    let ((device, program, gradient), optimized) = compile_into(cache, &problem, wish.on, Optimize::Always)?;
+    let optimized = (wish.together == 1).then_some(optimized);
     let mut arguments = Arguments::new(&problem.program, problem.inputs.clone(), &device)?;
     let mut gradient = Run::new(gradient, &arguments, &wrt)?;
     let bytes = gradient.bytes(&mut arguments)?;
@@ -328,8 +389,10 @@ pub fn line(name: &str, ty: Type, size: Size, wish: &Wish) -> Result<Line> {
     })?;
     let extents = problem.extents.clone();
     let mut line = Line { extents, program, gradient, jvp: None, hvp: None, bytes, quick, optimized };
-    if wish.second {
-        second(&problem, &wrt, &device, wish, &mut line)?;
+    if wish.second
+        && let Err(error) = second(&problem, &wrt, &device, wish, &mut line)
+    {
+        eprintln!("{name} {ty} {size:?}: {error}");
     }
     Ok(line)
 }
@@ -341,7 +404,16 @@ fn second(problem: &Problem, wrt: &[String], device: &Device, wish: &Wish, line:
     let jvp = Compiled::new(&tangent.program, device)?;
     let [time] = medians(wish.at_least, |_| run_program(&jvp, &mut moving, wish.on))?;
     line.jvp = Some(time);
-    let Some(dot) = tangent.dots.get("loss") else { return Ok(()) };
+    let Some(hvp) = hessian_vector(&tangent, wrt, device)? else { return Ok(()) };
+    let mut hvp = Run::new(hvp, &moving, wrt)?;
+    let [time] = medians(wish.at_least, |_| hvp.time(&mut moving, wish.on))?;
+    line.hvp = Some(time);
+    Ok(())
+}
+
+/// The gradient of the tangent of the loss; none where the loss has no tangent.
+fn hessian_vector(tangent: &Tangent, wrt: &[String], device: &Device) -> Result<Option<CompiledGradient>> {
+    let Some(dot) = tangent.dots.get("loss") else { return Ok(None) };
     let request = Request {
         of: dot.clone(),
         wrt: wrt.to_vec(),
@@ -349,20 +421,14 @@ fn second(problem: &Problem, wrt: &[String], device: &Device, wish: &Wish, line:
         tangents: tangent.dots.clone(),
         ..Request::default()
     };
-    let Ok(hvp) = CompiledGradient::new(&tangent.program, &request, device, Budget::StoreAll) else {
-        return Ok(());
-    };
-    let mut hvp = Run::new(hvp, &moving, wrt)?;
-    let [time] = medians(wish.at_least, |_| hvp.time(&mut moving, wish.on))?;
-    line.hvp = Some(time);
-    Ok(())
+    Ok(Some(CompiledGradient::new(&tangent.program, &request, device, Budget::StoreAll)?))
 }
 
 /// Times of JAX by program, type and size: program and gradient.
 type Jax = BTreeMap<String, (f64, f64)>;
 
 fn of_jax() -> Jax {
-    let home = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let found = std::fs::read_to_string(home.join("out/corpus-jax.json")).ok();
     found.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
@@ -378,13 +444,17 @@ fn microseconds(seconds: Option<f64>) -> String {
 /// Prints the table, and at its end what fell off a cliff.
 pub fn table(wish: &Wish) -> Result<()> {
     let jax = of_jax();
+    let cache = tempfile::tempdir()?;
+    if wish.together > 1 {
+        compile_ahead(wish, cache.path());
+    }
     println!(
         "| program | size | µs: program | gradient | gradient / program | jvp / program | hvp / gradient | memory | s: quick compile, CPU | optimised, CPU | / JAX |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let mut cliffs = Vec::new();
     for (name, ty, size) in wish.all() {
-        let line = match line(name, ty, size, wish) {
+        let line = match line(name, ty, size, wish, cache.path()) {
             Ok(line) => line,
             Err(error) => {
                 println!("| {name} {ty} | {size:?} | {error} | | | | | | | |");
@@ -395,7 +465,9 @@ pub fn table(wish: &Wish) -> Result<()> {
         let peer = peer.map_or("–".to_string(), |(program, gradient)| {
             format!("{:.2} / {:.2}", line.program / program, line.gradient / gradient)
         });
-        let took = |c: &Compilation| format!("{:.1}, {:.1}", c.seconds, c.cpu_seconds);
+        let took = |c: &Option<Compilation>| {
+            c.as_ref().map_or("–".to_string(), |c| format!("{:.1}, {:.1}", c.seconds, c.cpu_seconds))
+        };
         let ratio = |a: Option<f64>, b: f64| a.map_or("–".to_string(), |a| format!("{:.2}", a / b));
         println!(
             "| {name} {ty} | {} | {} | {} | {:.2} | {} | {} | {:.1} KiB | {} | {} | {peer} |",
@@ -406,7 +478,7 @@ pub fn table(wish: &Wish) -> Result<()> {
             ratio(line.jvp, line.program),
             ratio(line.hvp, line.gradient),
             line.bytes as f64 / 1024.0,
-            line.quick.as_ref().map_or("–".to_string(), took),
+            took(&line.quick),
             took(&line.optimized),
         );
         if line.gradient_over_program() > CLIFF {

@@ -11,16 +11,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arguments::Arguments;
-use ebbtide::ir::{Program, Type};
+use ebbtide::ir::{Ordering, Program, Type};
 use ebbtide_conformance::Input;
 use measure::{On, Wish};
 
 use crate::Result;
 
-/// `[--arguments] [--quick] [--only PROGRAM[/TYPE[/SIZE]]] [--threads N | --cuda] [--first-order]`: the table, or the arguments
-/// for peers.
+/// `[--arguments] [--quick] [--only PROGRAM[/TYPE[/SIZE]]] [--threads N | --cuda] [--first-order] [--relaxed] [--together N]`: the
+/// table, or the arguments for peers.
 pub fn run(words: &[String]) -> Result<()> {
-    let mut wish = Wish { only: None, at_least: Duration::from_secs(1), on: On::Cpu(1), second: true };
+    let mut wish = Wish {
+        only: None,
+        at_least: Duration::from_secs(1),
+        on: On::Cpu(1),
+        second: true,
+        ordering: Ordering::Ordered,
+        together: 1,
+    };
     let mut export = false;
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -30,6 +37,8 @@ pub fn run(words: &[String]) -> Result<()> {
             "--only" => wish.only = Some(words.next().ok_or("--only: which program?")?.clone()),
             "--threads" => wish.on = On::Cpu(words.next().ok_or("--threads: how many?")?.parse()?),
             "--cuda" => wish.on = On::Cuda,
+            "--relaxed" => wish.ordering = Ordering::Relaxed,
+            "--together" => wish.together = words.next().ok_or("--together: how many?")?.parse()?,
             "--arguments" => export = true,
             other => return Err(format!("{other}: not known; see bench/README.md").into()),
         }
@@ -68,6 +77,13 @@ pub enum Size {
     Small,
     /// What a user runs.
     Large,
+}
+
+impl Problem {
+    /// The parameters by which it is differentiated.
+    fn wrt(&self) -> Vec<String> {
+        self.wrt.iter().map(|name| name.to_string()).collect()
+    }
 }
 
 impl Size {
