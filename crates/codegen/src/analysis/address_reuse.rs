@@ -2,9 +2,10 @@
 //!
 //! Where an iteration without checks touches elements whose indices differ by constants, it computes the address of one of
 //! them, and the others are so many elements away: neighbours in a row cost nothing, those in other rows an addition. The
-//! one is touched under no condition, so that its address is one of an element.
+//! one is touched under no condition, or it is the iteration's own and the loop runs over all of the array, so that its address is
+//! one of an element.
 
-use ebbtide_ir::{Affines, ArrayId, Block, Indices, Op, Par, Program, Stmt, ValueId};
+use ebbtide_ir::{Affines, ArrayId, Block, Indices, Op, Par, Program, Role, Stmt, ValueId, is_zero, walk};
 
 use crate::analysis::boundary_conditions::FarFromBoundaries;
 
@@ -96,6 +97,48 @@ pub(crate) fn always_touched(
         }
     }
     touched
+}
+
+/// The elements of the iterations themselves, where a loop runs over all of an array: they exist, whatever touches them.
+pub(crate) fn own_elements(program: &Program, affines: &Affines, par: &Par) -> Vec<(ArrayId, Indices)> {
+    let mut own = Vec::new();
+    // A temporary has the extents that it was declared with, whatever it was exchanged for since.
+    let declared = |array: ArrayId, k: usize| match &program.array(array).role {
+        Role::Temp(shape) => shape.get(k).map(|extent| affines.form(*extent)),
+        _ => None,
+    };
+    let is_extent = |array: ArrayId, k: usize, v: ValueId| match affines
+        .form(v)
+        .as_atom()
+        .map(|atom| *program.op(atom))
+    {
+        Some(Op::Dim(of, d)) if d as usize == k => {
+            affines.same_shape(array, of)
+                || declared(array, k).is_some_and(|extent| declared(of, k) == Some(extent))
+        }
+        _ => declared(array, k) == Some(affines.form(v)),
+    };
+    let runs_over = |array: ArrayId| {
+        par.ranges.len() == program.array(array).rank
+            && (par.ranges.iter().enumerate())
+                .all(|(k, range)| is_zero(program, range.from) && is_extent(array, k, range.to))
+    };
+    let is_own = |index: &Indices| {
+        let variables = par.ranges.iter().map(|range| Some(range.var));
+        index.as_slice().iter().map(|v| affines.form(*v).as_atom()).eq(variables)
+    };
+    walk(&par.body, &mut |stmt| {
+        let touched = match stmt {
+            Stmt::Let(v) => match *program.op(*v) {
+                Op::Load(array, index) => Some((array, index)),
+                _ => None,
+            },
+            Stmt::Store(s) | Stmt::Update(_, s) => Some((s.array, s.index)),
+            _ => None,
+        };
+        own.extend(touched.filter(|(array, index)| is_own(index) && runs_over(*array)));
+    });
+    own
 }
 
 fn branch_arm(branch: &ebbtide_ir::Branch, holds: bool) -> &Block {

@@ -295,6 +295,7 @@ impl Emitter<'_> {
             self,
             "for (nx column = deal.column; column < few_columns; column += deal.columns) {{ const nx j = (nx)jf + column;"
         );
+        self.first_digits(printed);
         line!(self, "for (nx r = first; r < end; r += {rows}) {{");
         if let Some((rows, nodes)) = together {
             line!(self, "if (r + {} < end) {{", rows - 1);
@@ -309,11 +310,41 @@ impl Emitter<'_> {
         line!(self, "}} }} }}");
     }
 
+    /// Where there are several outer variables, a thread goes from row to row by counting, and divides once: in the digits of the
+    /// number of a row.
+    fn first_digits(&mut self, printed: &Printed) {
+        let outer = printed.grid.ranges.len() - 1;
+        if outer < 2 {
+            return;
+        }
+        let mut rest = "first".to_string();
+        for d in (1..outer).rev() {
+            line!(self, "nx digit{d} = first < end ? ({rest}) % (nx)e{d} : 0;");
+            rest = format!("({rest}) / (nx)e{d}");
+        }
+        line!(self, "nx digit0 = first < end ? {rest} : 0;");
+    }
+
+    /// The outer variables of the next row.
+    fn counted_variables(&mut self, printed: &Printed, side: Option<usize>) {
+        let outer = printed.grid.ranges.len() - 1;
+        for (d, range) in printed.grid.ranges[..outer].iter().enumerate().rev() {
+            line!(self, "const nx {} = (nx)f{d} + digit{d};", Name { side, ..Name::value(range.var) });
+        }
+        for d in (1..outer).rev() {
+            line!(self, "if (++digit{d} == (nx)e{d}) {{ digit{d} = 0;");
+        }
+        line!(self, "digit0++;{}", "}".repeat(outer - 1));
+    }
+
     /// The variables of an iteration in narrow arithmetic. They are not below where their ranges begin, and the compiler is told:
     /// conditions that follow from that go.
     fn narrow_variables(&mut self, printed: &Printed, row: &str, side: Option<usize>) {
         let ranges = &printed.grid.ranges;
-        self.outer_variables(ranges, "nx", row, side);
+        match ranges.len() {
+            0..=2 => self.outer_variables(ranges, "nx", row, side),
+            _ => self.counted_variables(printed, side),
+        }
         line!(self, "const nx {} = j;", Name { side, ..printed.innermost() });
         for range in ranges.iter().filter(|range| self.program.literal(range.from).is_some()) {
             let variable = Name { side, ..Name::value(range.var) };

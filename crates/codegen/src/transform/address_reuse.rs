@@ -1,7 +1,7 @@
 //! Addresses of elements that others are near to (see [`crate::analysis::address_reuse`]). Input: the bodies of iterations side
 //! by side, without checks; output: the addresses that they need, and the bodies that find elements from them.
 //!
-//! Legal where the element whose address is computed is touched under no condition, so that it exists.
+//! Legal where the element whose address is computed exists: it is touched under no condition, or the loop runs over all elements.
 
 use ebbtide_ir::{ArrayId, Facts, Indices, Par, Program};
 

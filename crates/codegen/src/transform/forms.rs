@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_ir::leaf::LANES;
 use ebbtide_ir::{ArrayId, Block, Facts, Par, Program, Type, ValueId};
 
-use crate::analysis::address_reuse::always_touched;
+use crate::analysis::address_reuse::{always_touched, own_elements};
 use crate::analysis::assertions::Around;
 use crate::analysis::boundary_conditions::{
     FarFromBoundaries, conditions_far_from_boundaries, statements_of,
@@ -386,7 +386,11 @@ impl Forms<'_> {
         let (program, facts, inside) = (self.program, self.facts, values_inside(it.par));
         let touched = match self.leaves_out(Step::AddressReuse) {
             true => Vec::new(),
-            false => always_touched(program, decided, &it.par.body),
+            false => {
+                let mut touched = always_touched(program, decided, &it.par.body);
+                touched.extend(own_elements(program, &facts.affines, it.par));
+                touched
+            }
         };
         let (mut body, near) = addresses((program, facts), it.par, &touched, (own, sides), &mut self.fresh);
         let one = self.lowered(it, &it.par.body, proved.exact);

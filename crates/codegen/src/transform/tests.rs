@@ -23,7 +23,7 @@ use ebbtide_ir::{
 
 use expected::Expected;
 
-use crate::analysis::address_reuse::always_touched;
+use crate::analysis::address_reuse::{always_touched, own_elements};
 use crate::analysis::barriers::touches;
 use crate::analysis::boundary_conditions::{
     FarFromBoundaries, conditions_far_from_boundaries, statements_of,
@@ -198,7 +198,8 @@ impl<'p> Loop<'p> {
                 }
                 "address reuse" => {
                     let decided = if form.decided { self.decided.clone() } else { FarFromBoundaries::new() };
-                    let touched = always_touched(self.program, &decided, &self.par.body);
+                    let mut touched = always_touched(self.program, &decided, &self.par.body);
+                    touched.extend(own_elements(self.program, &self.facts.affines, self.par));
                     let of = (self.program, self.facts);
                     let sides = form.sides.len().max(1);
                     let (first, known) = addresses(of, self.par, &touched, (&form.own, sides), &mut fresh);
