@@ -318,6 +318,11 @@ impl Native {
                 let threads = narrowed(most, FEW_THREADS);
                 Grid::of(wanted(threads).min(most), threads)
             }
+            // The same, but more blocks take longer to meet.
+            Dealing::Meeting if !whole_blocks => {
+                let threads = narrowed(most, threads / 2);
+                Grid::of(wanted(threads).min(most), threads)
+            }
             Dealing::Meeting | Dealing::Apart => Grid::of(wanted(threads).min(most), threads),
         }
     }
