@@ -21,6 +21,7 @@ use crate::normalize::custom_calls::{open, refuse_yields};
 use crate::normalize::number_apart::number_apart;
 use crate::normalize::prepare::prepare;
 use crate::normalize::visits::count_visits;
+use crate::plan::killed_boxes::KilledBoxes;
 use crate::plan::scratch_arrays::Domain;
 use crate::plan::swept_loops::swept_loops;
 use crate::plan::tape_plan::{TapePlan, Tapes};
@@ -102,8 +103,12 @@ fn adjoint(source: &Program, request: &Request, inner: Inner) -> Result<Gradient
     // One buffer serves all arrays that are swapped with one another: they must be of one shape, and stay so.
     let one_shape = hosted.is_empty() && source.swapped == SwappedShapes::Equal;
     let buffers = (one_shape && uses(Optimisation::JoinGather)).then(ShadowDoubleBuffer::default);
+    // Boxes of shadows keep their places for the same reason.
+    let lazy = one_shape && uses(Optimisation::LazyShadows) && uses(Optimisation::LazyBoxes);
+    let boxes =
+        if lazy { KilledBoxes::new(source, &facts.affines, &activity) } else { KilledBoxes::default() };
     let known = (&activity, &derivatives);
-    let mut builder = AdjointBuilder::new((source, &facts), known, &plan, request, buffers);
+    let mut builder = AdjointBuilder::new((source, &facts), known, &plan, request, (buffers, boxes));
     let gradient = builder.gradient(request, &names)?;
     dump("adjoint", &gradient.program);
     Ok(Gradient { hosted, ..gradient })

@@ -44,6 +44,8 @@ pub enum Optimisation {
     TrimSlots,
     /// Shadows that are zero in meaning are not filled before something reads them.
     LazyShadows,
+    /// Neither is the box of a shadow whose array a loop overwrote there, the interior of a grid.
+    LazyBoxes,
     /// Only those arrays are recorded whose old contents the adjoint reads.
     RecordWhatIsRead,
     /// An array in which a loop writes another row in each iteration and keeps the earlier ones is its own tape.
@@ -66,7 +68,7 @@ pub enum Optimisation {
 
 impl Optimisation {
     /// All of them, in the order in which an adjoint is made.
-    pub const ALL: [Optimisation; 17] = [
+    pub const ALL: [Optimisation; 18] = [
         Optimisation::RecordWhatIsRead,
         Optimisation::KeepTrajectories,
         Optimisation::ResultsInPlace,
@@ -77,6 +79,7 @@ impl Optimisation {
         Optimisation::TapeByExchange,
         Optimisation::TrimSlots,
         Optimisation::LazyShadows,
+        Optimisation::LazyBoxes,
         Optimisation::GatherStencils,
         Optimisation::GatherRows,
         Optimisation::GatherSideBySide,

@@ -7,6 +7,8 @@ use ebbtide_ir::{
     Affine, Affines, ArrayId, Indices, LoopKind, Op, Par, Program, Role, Stmt, ValueId, is_zero, walk,
 };
 
+use crate::analysis::effects::only_store;
+
 /// How the iterations that read element `k` are found.
 #[derive(Clone, Debug)]
 pub(crate) struct Inverse {
@@ -111,6 +113,12 @@ pub(crate) fn covers(source: &Program, affines: &Affines, par: &Par, array: Arra
             .iter()
             .enumerate()
             .all(|(k, range)| is_zero(source, range.from) && is_dim(source, affines, array, k, range.to))
+}
+
+/// Does a parallel loop overwrite all of an array with its one write?
+pub(crate) fn is_replaced(source: &Program, affines: &Affines, par: &Par, array: ArrayId) -> bool {
+    let only = only_store(par, array);
+    only.is_some_and(|store| covers(source, affines, par, array, store.index))
 }
 
 /// Is the index the parallel variables themselves, in order?

@@ -38,6 +38,7 @@ use crate::normalize::early::early;
 use crate::optimize::outer_products::defer_outer_products;
 use crate::optimize::sum_in_lanes::sum_in_lanes;
 use crate::plan::events::has_events;
+use crate::plan::killed_boxes::KilledBoxes;
 use crate::plan::scratch_arrays::{Domain, ScratchArrays};
 use crate::plan::shadow_state::{ShadowState, ShadowStates, Shadows, states_in_loops};
 use crate::plan::tape_plan::{Aside, TapePlan};
@@ -65,6 +66,7 @@ pub(crate) struct AdjointBuilder<'a> {
     pub block_values: BTreeSet<ValueId>,
     pub block_cotangents: HashMap<ValueId, ValueId>,
     pub shadow_states: ShadowStates,
+    pub boxes: KilledBoxes,
     /// Rows of shadows that a gathering loop is the first to add to, and the shadows of which it stores them.
     pub first_rows: BTreeMap<ArrayId, FirstRows>,
     pub stored_rows: BTreeSet<ArrayId>,
@@ -99,7 +101,7 @@ impl<'a> AdjointBuilder<'a> {
         (activity, derivatives): (&'a Activity, &'a Derivatives),
         plan: &'a TapePlan,
         request: &'a Request,
-        buffers: Option<ShadowDoubleBuffer>,
+        (buffers, boxes): (Option<ShadowDoubleBuffer>, KilledBoxes),
     ) -> AdjointBuilder<'a> {
         AdjointBuilder {
             source,
@@ -115,6 +117,7 @@ impl<'a> AdjointBuilder<'a> {
             block_values: block_values(source, activity),
             block_cotangents: HashMap::new(),
             shadow_states: ShadowStates::default(),
+            boxes,
             first_rows: BTreeMap::new(),
             stored_rows: BTreeSet::new(),
             loop_states: BTreeMap::new(),
@@ -188,7 +191,8 @@ impl<'a> AdjointBuilder<'a> {
         }
         self.first_rows = self.first_rows(names.of);
         let known = (self.activity, self.derivatives);
-        self.loop_states = states_in_loops((self.source, self.affines), known, self.without, names.of);
+        let how = (self.without, &mut self.boxes);
+        self.loop_states = states_in_loops((self.source, self.affines), known, how, names.of);
         self.make_shadows(&mut w, &self.results_in_place(request, &derivatives));
         let mut start = w.end();
         w.begin();
@@ -442,10 +446,7 @@ impl<'a> AdjointBuilder<'a> {
                     w.fill(*to, zero);
                     continue;
                 };
-                if self.shadow_states.get(&array) == Some(&ShadowState::Nothing) {
-                    let zero = w.real(self.source.array(array).ty, 0.0);
-                    w.fill(shadow, zero);
-                }
+                self.make_real(w, array);
                 if shadow != *to {
                     w.copy(shadow, *to);
                 }

@@ -12,13 +12,13 @@ mod shadow_writes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ebbtide_ir::{Affines, ArrayId, Combine, Indices, Literal, Par, Program, Stmt, ValueId};
+use ebbtide_ir::{Affines, ArrayId, Binary, Combine, Indices, Literal, Par, Program, Range, Stmt, ValueId};
 
 use crate::analysis::activity::{Activity, active_loads};
 use crate::analysis::effects::written_by;
 use crate::analysis::extremes::{check, extreme_arrays};
 use crate::analysis::first_rows::FirstRows;
-use crate::analysis::index_inverse::covers;
+use crate::analysis::index_inverse::{covers, identity};
 use crate::analysis::store_forwarding::{StoreForwarding, store_forwarding};
 use crate::error::Error;
 use crate::generate::extremes::Extremes;
@@ -26,14 +26,15 @@ use crate::generate::task::{Followed, Purpose, ShadowWrite};
 use crate::optimize::local_sums::sum_in_locals;
 use crate::optimize::scatter_to_sum::{Interchanged, Reads, Sum, Whole, partial_sums, split};
 use crate::plan::events::events;
+use crate::plan::killed_boxes::{BoxId, KilledBoxes};
 use crate::plan::scratch_arrays::{Domain, ScratchArrays, Tapes};
 use crate::plan::shadow_state::{ShadowState, ShadowStates, Shadows};
 use crate::plan::tape_plan::TapePlan;
 use crate::request::Optimisation;
-use crate::writer::Writer;
 use crate::writer::prune::without_unread;
+use crate::writer::{Writer, both, within};
 use first_addition::store_first;
-use iterations::{iterations, over_iterations, own_iterations};
+use iterations::{iterations, mapped, over_iterations, own_iterations};
 use join_gather::ShadowDoubleBuffer;
 use shadow_writes::overwrites_itself;
 
@@ -56,6 +57,7 @@ pub(crate) struct ParAdjoint<'a> {
     pub extremes: &'a Extremes,
     /// What each shadow holds now, by the array that it shadows.
     pub shadow_states: &'a mut ShadowStates,
+    pub boxes: &'a KilledBoxes,
     /// Rows of shadows that a gathering loop is the first to add to, and the shadows of which it stores them.
     pub first_rows: &'a BTreeMap<ArrayId, FirstRows>,
     pub stored_rows: &'a mut BTreeSet<ArrayId>,
@@ -77,7 +79,7 @@ impl ParAdjoint<'_> {
         let written: BTreeSet<ArrayId> =
             written_by(par).into_iter().filter(|a| self.shadows.arrays.contains_key(a)).collect();
         // Nothing flows back through a loop whose results nothing used.
-        if written.iter().all(|a| self.shadow_states.get(a) != Some(&ShadowState::Numbers)) {
+        if !written.iter().any(|a| self.shadow_states.has_numbers(a)) {
             return Ok(());
         }
         // Reading a shadow must find its zeros.
@@ -118,7 +120,12 @@ impl ParAdjoint<'_> {
         }
         for (array, write) in &writes {
             if *write == ShadowWrite::Forget {
-                self.shadow_states.insert(*array, ShadowState::Nothing);
+                let held = match self.boxes.killed_by(par.id, *array) {
+                    None => ShadowState::Nothing,
+                    Some(_) if !self.shadow_states.has_numbers(array) => continue,
+                    Some(id) => ShadowState::NumbersOutside(id),
+                };
+                self.shadow_states.insert(*array, held);
             }
         }
         // What was read before it was written has its part of what flows, also where nothing used what was written.
@@ -132,13 +139,55 @@ impl ParAdjoint<'_> {
 
     /// Fills a shadow with zeros where it only stands for them.
     pub fn make_real(&mut self, w: &mut Writer, array: ArrayId) {
-        if self.shadow_states.get(&array) == Some(&ShadowState::Nothing)
-            && let Some(shadow) = self.shadows.arrays.get(&array)
-        {
-            let zero = w.real(self.source.array(array).ty, 0.0);
-            w.fill(*shadow, zero);
-            self.shadow_states.insert(array, ShadowState::Zeros);
+        let Some(shadow) = self.shadows.arrays.get(&array).copied() else { return };
+        let ty = self.source.array(array).ty;
+        match self.shadow_states.get(&array).copied() {
+            Some(ShadowState::Nothing) => {
+                let zero = w.real(ty, 0.0);
+                w.fill(shadow, zero);
+                self.shadow_states.insert(array, ShadowState::Zeros);
+            }
+            Some(ShadowState::NumbersOutside(id)) => {
+                let zero = w.real(ty, 0.0);
+                self.fill_box(w, (array, id), zero);
+                self.shadow_states.insert(array, ShadowState::Numbers);
+            }
+            Some(ShadowState::Zeros | ShadowState::Numbers) | None => {}
         }
+    }
+
+    /// Stores a value to the elements of a box of an array's shadow, as far as they exist.
+    pub fn fill_box(&self, w: &mut Writer, (array, id): (ArrayId, BoxId), value: ValueId) {
+        let Some(shadow) = self.shadows.arrays.get(&array).copied() else { return };
+        let first = w.index(0);
+        let mut ranges = Vec::new();
+        for (d, (from, to)) in self.boxes.bounds(id).iter().enumerate() {
+            let (from, to) = (self.sum(w, self.env, from), self.sum(w, self.env, to));
+            let extent = w.dim(shadow, d);
+            let (from, to) = (w.binary(Binary::Max, from, first), w.binary(Binary::Min, to, extent));
+            ranges.push(Range { var: w.loop_var(&format!("k{d}")), from, to });
+        }
+        let element: Vec<ValueId> = ranges.iter().map(|range| range.var).collect();
+        let Some(index) = Indices::new(&element) else { return };
+        let body = w.block(|w| w.store(shadow, index, value, None));
+        let id = w.new_par();
+        w.push(Stmt::Par(Par::over(id, ranges, body)));
+    }
+
+    /// Is an element in a box? Asked where the adjoint of a loop is written: that may run over the box, and has asked then.
+    fn is_in_box(&self, w: &mut Writer, par: &Par, id: BoxId, element: &[ValueId]) -> Option<ValueId> {
+        let mut inside = None;
+        for (d, (k, (from, to))) in element.iter().zip(self.boxes.bounds(id)).enumerate() {
+            let (from, to) = match par.ranges.get(d) {
+                Some(range) if self.boxes.runs_over(par.id, id) => {
+                    (mapped(self.env, range.from), mapped(self.env, range.to))
+                }
+                _ => (self.sum(w, self.env, from), self.sum(w, self.env, to)),
+            };
+            let within = within(w, *k, from, to);
+            inside = Some(both(w, inside, within));
+        }
+        inside
     }
 
     /// Finds out how many values the minima and maxima of the loop are equal to; gives their arrays.
@@ -215,15 +264,19 @@ impl ParAdjoint<'_> {
         others.extend(split.interchanged[0].iter().flat_map(|loops| loops.shadows.iter().copied()));
         for array in scattered {
             let Some(shadow) = shadow(array).filter(|s| left.contains(s)) else { continue };
-            let covered = || {
-                all.iter()
-                    .any(|site| site.1 == *array && covers(self.source, self.affines, par, *array, site.2))
+            let mut sites = all.iter().filter(|site| site.1 == *array);
+            let is_first = match self.shadow_states.get(array) {
+                Some(ShadowState::Nothing) => {
+                    sites.any(|site| covers(self.source, self.affines, par, *array, site.2))
+                }
+                Some(ShadowState::NumbersOutside(id)) => {
+                    self.boxes.runs_over(par.id, *id) && sites.any(|site| identity(self.affines, par, site.2))
+                }
+                _ => false,
             };
-            let stands_for_zeros = self.shadow_states.get(array) == Some(&ShadowState::Nothing);
-            if !(stands_for_zeros
+            if !(is_first
                 && events.is_none()
                 && !others.contains(&shadow)
-                && covered()
                 && store_first(&w.program, &ranges, &mut split.body, shadow))
             {
                 self.make_real(w, *array);
@@ -281,6 +334,9 @@ impl ParAdjoint<'_> {
                 continue;
             };
             // A shadow that stands for zeros holds nothing but the sum.
+            if matches!(self.shadow_states.get(array), Some(ShadowState::NumbersOutside(_))) {
+                self.make_real(w, *array);
+            }
             let adds = self.shadow_states.get(array) == Some(&ShadowState::Numbers);
             sum.write(w, adds.then_some(Combine::Add));
             self.shadow_states.insert(*array, ShadowState::Numbers);

@@ -10,16 +10,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::dataflow::{self, Analysis, Edge, backward};
 use ebbtide_ir::{
-    Affines, ArrayId, LibraryCall, LibraryOp, Loop, LoopId, Op, Par, ParId, Program, Stmt, ValueId,
+    Affines, ArrayId, Indices, LibraryCall, LibraryOp, Loop, LoopId, Op, Par, ParId, Program, Stmt, ValueId,
     walk_program_level,
 };
 
 use crate::analysis::activity::{Activity, active_loads};
 use crate::analysis::block_values::block_values;
-use crate::analysis::effects::{only_store, written_by};
-use crate::analysis::index_inverse::covers;
+use crate::analysis::effects::written_by;
+use crate::analysis::index_inverse::{Variable, identity, invert, is_replaced, varying};
 use crate::analysis::operation_arguments::{float_arrays, saved_arrays};
 use crate::analysis::operation_rules::Derivatives;
+use crate::plan::killed_boxes::{BoxId, KilledBoxes};
 use crate::request::Optimisation;
 use crate::rules::is_smooth;
 
@@ -38,32 +39,45 @@ pub(crate) enum ShadowState {
     Zeros,
     /// Zeros in the meaning of the program, anything in memory.
     Nothing,
+    /// Numbers, but for a box: zeros in the meaning of the program, anything in memory.
+    NumbersOutside(BoxId),
     /// Numbers.
     Numbers,
 }
 
 /// What each shadow holds, by the array that it shadows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ShadowStates(BTreeMap<ArrayId, ShadowState>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ShadowStates {
+    held: BTreeMap<ArrayId, ShadowState>,
+    /// The boxes that had to be filled with zeros on the way here.
+    filled: BTreeSet<BoxId>,
+}
+
+/// What was filled is of no account for what shadows hold.
+impl PartialEq for ShadowStates {
+    fn eq(&self, other: &ShadowStates) -> bool {
+        self.held == other.held
+    }
+}
 
 impl ShadowStates {
     pub fn get(&self, array: &ArrayId) -> Option<&ShadowState> {
-        self.0.get(array)
+        self.held.get(array)
     }
 
     /// Says what a shadow holds from now on; gives what it held before.
     pub fn insert(&mut self, array: ArrayId, state: ShadowState) -> Option<ShadowState> {
-        self.0.insert(array, state)
+        self.held.insert(array, state)
     }
 
     /// The arrays that have a shadow, and what it holds.
     pub fn iter(&self) -> impl Iterator<Item = (ArrayId, ShadowState)> {
-        self.0.iter().map(|(array, state)| (*array, *state))
+        self.held.iter().map(|(array, state)| (*array, *state))
     }
 
     /// Does the shadow of the array hold numbers?
     pub fn has_numbers(&self, array: &ArrayId) -> bool {
-        self.get(array) == Some(&ShadowState::Numbers)
+        matches!(self.get(array), Some(ShadowState::Numbers | ShadowState::NumbersOutside(_)))
     }
 
     /// What holds after either of two.
@@ -72,70 +86,114 @@ impl ShadowStates {
         self
     }
 
-    /// A shadow that only stands for zeros is filled with them.
+    /// What a shadow only stands for is filled with zeros.
     fn make_real(&mut self, array: ArrayId) {
         if self.get(&array) == Some(&ShadowState::Nothing) {
             self.insert(array, ShadowState::Zeros);
         }
+        self.fill_box(array);
     }
 
     fn make_all_real(&mut self) {
-        self.0.values_mut().filter(|s| **s == ShadowState::Nothing).for_each(|s| *s = ShadowState::Zeros);
+        let all: Vec<ArrayId> = self.held.keys().copied().collect();
+        all.into_iter().for_each(|array| self.make_real(array));
+    }
+
+    /// A box that only stands for zeros is filled with them.
+    fn fill_box(&mut self, array: ArrayId) {
+        if let Some(ShadowState::NumbersOutside(id)) = self.get(&array).copied() {
+            self.filled.insert(id);
+            self.insert(array, ShadowState::Numbers);
+        }
     }
 
     /// Says what the shadow of an array holds, where it has one.
     fn set(&mut self, array: ArrayId, state: ShadowState) {
-        if let Some(held) = self.0.get_mut(&array) {
+        if let Some(held) = self.held.get_mut(&array) {
             *held = state;
         }
     }
 }
 
+/// What holds after either of two states. Zeros in memory will do for anything; a shadow that only stands for them is filled where
+/// the other holds numbers somewhere, and so is a box where the other has numbers in it.
+fn joined(a: ShadowState, b: ShadowState) -> ShadowState {
+    use ShadowState::{Nothing, Numbers, NumbersOutside, Zeros};
+    match (a, b) {
+        (a, b) if a == b => a,
+        (NumbersOutside(_), Zeros | Nothing) => a,
+        (Zeros | Nothing, NumbersOutside(_)) => b,
+        (Numbers | NumbersOutside(_), _) | (_, Numbers) => Numbers,
+        (Zeros | Nothing, Zeros | Nothing) => Nothing,
+    }
+}
+
 impl dataflow::Facts for ShadowStates {
     fn join(&mut self, other: &Self) {
-        for (array, held) in &mut self.0 {
-            *held = match (*held, other.0.get(array).copied().unwrap_or(*held)) {
-                (a, b) if a == b => a,
-                (ShadowState::Numbers, _) | (_, ShadowState::Numbers) => ShadowState::Numbers,
-                _ => ShadowState::Nothing,
-            };
+        for (array, held) in &mut self.held {
+            let (a, b) = (*held, other.held.get(array).copied().unwrap_or(*held));
+            *held = joined(a, b);
+            let lost = |state| matches!(state, ShadowState::NumbersOutside(_)) && state != *held;
+            for state in [a, b].into_iter().filter(|state| lost(*state)) {
+                if let ShadowState::NumbersOutside(id) = state {
+                    self.filled.insert(id);
+                }
+            }
         }
+        self.filled.extend(&other.filled);
     }
 
     fn swap(&mut self, a: ArrayId, b: ArrayId) {
-        if let (Some(p), Some(q)) = (self.0.get(&a).copied(), self.0.get(&b).copied()) {
-            self.0.extend([(a, q), (b, p)]);
+        if let (Some(p), Some(q)) = (self.held.get(&a).copied(), self.held.get(&b).copied()) {
+            self.held.extend([(a, q), (b, p)]);
         }
     }
 }
 
-/// Does a parallel loop overwrite all of an array with its one write?
-pub(crate) fn is_replaced(source: &Program, affines: &Affines, par: &Par, array: ArrayId) -> bool {
-    let only = only_store(par, array);
-    only.is_some_and(|store| covers(source, affines, par, array, store.index))
+/// The arrays whose shadows must hold numbers everywhere where a statement other than a parallel loop is reversed, if they hold any.
+pub(crate) fn of_filled_boxes(source: &Program, stmt: &Stmt) -> Vec<ArrayId> {
+    match stmt {
+        Stmt::Let(v) => match source.op(*v) {
+            Op::Load(array, _) => vec![*array],
+            _ => Vec::new(),
+        },
+        Stmt::Store(s) | Stmt::Update(_, s) => vec![s.array],
+        Stmt::Fill(array, ..) => vec![*array],
+        Stmt::Copy { from, to, .. } => vec![*from, *to],
+        Stmt::Library(call) => call.reads.iter().chain(&call.writes).copied().collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// For each loop of the program: what shadows hold where the reversal of an iteration begins, if that of `of` holds the cotangent of
-/// the output in the end, and all others zeros.
+/// the output in the end, and all others zeros. Of the boxes those are left that nobody has to fill: that costs a loop of its own.
 pub(crate) fn states_in_loops(
     (source, affines): (&Program, &Affines),
     (activity, derivatives): (&Activity, &Derivatives),
-    without: &BTreeSet<Optimisation>,
+    (without, boxes): (&BTreeSet<Optimisation>, &mut KilledBoxes),
     of: ArrayId,
 ) -> BTreeMap<LoopId, ShadowStates> {
+    let gathers = !without.contains(&Optimisation::GatherStencils);
     let mut pars = BTreeMap::new();
     walk_program_level(&source.body, &mut |stmt| {
         if let Stmt::Par(par) = stmt {
-            pars.insert(par.id, ParFlow::of((source, affines), activity, par));
+            pars.insert(par.id, ParFlow::of((source, affines), (activity, gathers), par));
         }
     });
     let lazy = !without.contains(&Optimisation::LazyShadows);
     let taken = taken_back(source, activity);
-    let mut flow = Flow { source, activity, derivatives, lazy, taken, pars, loops: BTreeMap::new() };
-    let mut end = ShadowStates(activity.arrays.iter().map(|a| (*a, ShadowState::Zeros)).collect());
-    end.set(of, ShadowState::Numbers);
-    backward(&mut flow, &source.body, end);
-    flow.loops
+    let mut flow = Flow { source, activity, derivatives, lazy, taken, pars, boxes, loops: BTreeMap::new() };
+    loop {
+        let zeros = activity.arrays.iter().map(|a| (*a, ShadowState::Zeros)).collect();
+        let mut end = ShadowStates { held: zeros, filled: BTreeSet::new() };
+        end.set(of, ShadowState::Numbers);
+        let begin = backward(&mut flow, &source.body, end);
+        if begin.filled.is_empty() {
+            return flow.loops;
+        }
+        flow.boxes.forget(&begin.filled);
+        flow.loops.clear();
+    }
 }
 
 /// The program-level values to which something flows when their block is reversed.
@@ -172,13 +230,35 @@ struct ParFlow {
     replaced: BTreeSet<ArrayId>,
     /// The active arrays that it reads.
     read: BTreeSet<ArrayId>,
+    /// Those of them whose shadows collect, element by element, what flows to them.
+    gathered: BTreeSet<ArrayId>,
+    /// Those of which each iteration reads its own element alone.
+    own: BTreeSet<ArrayId>,
 }
 
 impl ParFlow {
-    fn of((source, affines): (&Program, &Affines), activity: &Activity, par: &Par) -> ParFlow {
+    fn of(
+        (source, affines): (&Program, &Affines),
+        (activity, gathers): (&Activity, bool),
+        par: &Par,
+    ) -> ParFlow {
         let active = |a: &ArrayId| activity.arrays.contains(a);
         let written: BTreeSet<ArrayId> = written_by(par).into_iter().filter(active).collect();
-        let read: BTreeSet<ArrayId> = active_loads(source, activity, &par.body).iter().map(|l| l.1).collect();
+        let loads = active_loads(source, activity, &par.body);
+        let read: BTreeSet<ArrayId> = loads.iter().map(|l| l.1).collect();
+        let varies = varying(source, par);
+        let is_turned = |index| {
+            let inverse = invert(source, affines, par, &varies, index);
+            inverse.is_some_and(|i| {
+                i.fixed.is_empty() && i.variables.iter().all(|v| !matches!(v, Variable::Free))
+            })
+        };
+        let plain = gathers && !par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_)));
+        let all = |a: &ArrayId, holds: &dyn Fn(Indices) -> bool| {
+            !written.contains(a) && loads.iter().filter(|l| l.1 == *a).all(|l| holds(l.2))
+        };
+        let own = read.iter().copied().filter(|a| all(a, &|index| identity(affines, par, index))).collect();
+        let gathered = read.iter().copied().filter(|a| plain && all(a, &is_turned)).collect();
         let mut stored = BTreeSet::new();
         ebbtide_ir::walk(&par.body, &mut |stmt| {
             if let Stmt::Store(s) = stmt {
@@ -189,7 +269,7 @@ impl ParFlow {
             stored.contains(*a) && !read.contains(*a) && is_replaced(source, affines, par, **a)
         };
         let replaced = written.iter().filter(whole).copied().collect();
-        ParFlow { written, replaced, read }
+        ParFlow { written, replaced, read, gathered, own }
     }
 }
 
@@ -203,6 +283,7 @@ struct Flow<'a> {
     /// The program-level values to which something flows.
     taken: BTreeSet<ValueId>,
     pars: BTreeMap<ParId, ParFlow>,
+    boxes: &'a mut KilledBoxes,
     loops: BTreeMap<LoopId, ShadowStates>,
 }
 
@@ -214,8 +295,21 @@ impl Flow<'_> {
             return;
         }
         flow.written.iter().for_each(|a| states.make_real(*a));
-        flow.read.iter().for_each(|a| states.set(*a, ShadowState::Numbers));
+        for array in &flow.read {
+            if let Some(ShadowState::NumbersOutside(id)) = states.get(array).copied() {
+                let is_own = flow.own.contains(array);
+                if is_own && !self.boxes.runs_over(par.id, id) || !is_own && !flow.gathered.contains(array) {
+                    states.fill_box(*array);
+                }
+            }
+            states.set(*array, ShadowState::Numbers);
+        }
         flow.replaced.iter().for_each(|a| states.set(*a, ShadowState::Nothing));
+        for (array, id) in self.boxes.of_loop(par.id) {
+            if states.get(&array) == Some(&ShadowState::Numbers) {
+                states.set(array, ShadowState::NumbersOutside(id));
+            }
+        }
     }
 
     fn library(&self, call: &LibraryCall, states: &mut ShadowStates) {
@@ -252,6 +346,7 @@ impl Analysis for Flow<'_> {
     type Facts = ShadowStates;
 
     fn statement(&mut self, stmt: &Stmt, states: &mut ShadowStates) {
+        of_filled_boxes(self.source, stmt).into_iter().for_each(|array| states.fill_box(array));
         match stmt {
             Stmt::Let(v) if self.activity.values.contains(v) && self.taken.contains(v) => {
                 if let Op::Load(array, _) = self.source.op(*v) {

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod boxes;
 mod frozen;
 mod indices;
 mod outer_products;
@@ -19,12 +20,14 @@ mod uncounted;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ebbtide_autodiff::Optimisation;
+use ebbtide_conformance::judge::{Question, reference};
 use ebbtide_conformance::random::generate::{Dice, PHYSICAL, RECURRENT, generate, is_long};
 use ebbtide_conformance::random::shrink::shrink;
 use ebbtide_conformance::random::text::text;
 use ebbtide_conformance::random::{Case, Sizes, Sketch, Verdict};
 use ebbtide_cpu::{Cache, Optimize, Options};
-use ebbtide_runtime::Device;
+use ebbtide_runtime::{Budget, Device};
 
 /// Cases that run in every test run.
 const CASES: u64 = 300;
@@ -37,6 +40,22 @@ const RECURRENT_CASES: u64 = 150;
 
 /// One case in so many runs on the CPU too.
 const ON_CPU: u64 = 12;
+
+/// Holds all derivatives against the oracle's, and the bits of the gradient under these budgets against those that it has without
+/// an optimisation.
+fn check_beside_itself_without(question: &Question<'_>, optimisation: Optimisation, budgets: &[Budget]) {
+    let program = question.program;
+    if let Err(wrong) = question.check() {
+        panic!("{wrong}\n{program}");
+    }
+    let plain = question.gradient_without(&reference(), false, &[optimisation]).unwrap();
+    let plain = plain.launch(question, Budget::StoreAll).unwrap();
+    let gradient = question.gradient(&reference(), false).unwrap();
+    for budget in budgets {
+        let found = gradient.launch(question, *budget).unwrap();
+        assert_eq!(found.derivatives, plain.derivatives, "{budget:?}\n{program}");
+    }
+}
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|n| n.parse().ok())

@@ -2,9 +2,11 @@
 
 use ebbtide_autodiff::Optimisation;
 use ebbtide_conformance::Input;
-use ebbtide_conformance::judge::{Question, reference};
+use ebbtide_conformance::judge::Question;
 use ebbtide_ir::{Literal, Program, parse, verify_source};
 use ebbtide_runtime::Budget;
+
+use crate::check_beside_itself_without;
 
 /// Steps of this body over units `h`, with matrices `w` and `v`.
 fn program(body: &str) -> Program {
@@ -42,17 +44,8 @@ fn products_of_several_iterations_are_added_with_the_bits_of_one_by_one() {
         let program = program(&body);
         for inputs in sizes.map(inputs) {
             let question = Question::new(&program, &inputs, "loss", &["h", "w", "v"]);
-            if let Err(wrong) = question.check() {
-                panic!("{wrong}\n{program}");
-            }
-            let without = [Optimisation::DeferOuterProducts];
-            let plain = question.gradient_without(&reference(), false, &without).unwrap();
-            let plain = plain.launch(&question, Budget::StoreAll).unwrap();
-            let gradient = question.gradient(&reference(), false).unwrap();
-            for budget in [Budget::StoreAll, Budget::Periodic { period: 3 }] {
-                let found = gradient.launch(&question, budget).unwrap();
-                assert_eq!(found.derivatives, plain.derivatives, "{budget:?}\n{program}");
-            }
+            let budgets = [Budget::StoreAll, Budget::Periodic { period: 3 }];
+            check_beside_itself_without(&question, Optimisation::DeferOuterProducts, &budgets);
         }
     }
 }

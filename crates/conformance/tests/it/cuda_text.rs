@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ebbtide_autodiff::{Inner, Request, gradient};
 use ebbtide_cuda::compiler::{Architecture, Kernels, Places, compile};
-use ebbtide_ir::{Block, Program, Stmt, Type, verify, walk_program_level};
+use ebbtide_ir::{Block, Program, Stmt, Type, parse, verify, verify_source, walk_program_level};
 use expect_test::{ExpectFile, expect_file};
 
 use crate::gradients::with_misfit;
@@ -94,6 +94,19 @@ fn a_plane_with_boundaries_needs_no_checks() {
 #[test]
 fn away_from_boundaries_there_are_no_conditions() {
     check(&boundaries::guarded(1, Type::F32), expect_file!["../golden/guarded.cu"]);
+}
+
+#[test]
+fn rows_of_three_dimensions_are_counted_and_not_divided() {
+    let program = "program p(u: &mut Array3<f32>) {
+        for (i, j, k) in par(0..u.dim(0), 0..u.dim(1), 0..u.dim(2)) { u[[i, j, k]] = u[[i, j, k]] * 0.5; } }";
+    let text = text(&verify_source(&parse(program).unwrap()).unwrap());
+    let rows: Vec<&str> = text.split("for (nx r = first;").skip(1).collect();
+    assert!(!rows.is_empty(), "{text}");
+    for row in rows {
+        let iterations = row.split("} } }").next().unwrap();
+        assert!(iterations.contains("digit1") && !iterations.contains(" % "), "{iterations}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::generate::adjoint::AdjointBuilder;
 use crate::generate::extremes::Duel;
 use crate::generate::library::LibraryAdjoint;
 use crate::generate::par::ParAdjoint;
-use crate::plan::shadow_state::{ShadowState, ShadowStates};
+use crate::plan::shadow_state::{ShadowState, ShadowStates, of_filled_boxes};
 use crate::plan::tape_plan::Aside;
 use crate::request::{DeadShadows, Optimisation};
 use crate::rules::{partials, pull};
@@ -22,6 +22,9 @@ impl AdjointBuilder<'_> {
     pub(crate) fn reverse(&mut self, w: &mut Writer, block: &[Stmt]) -> Result<(), Error> {
         for stmt in block.iter().rev() {
             let before = (self.dead_shadows == DeadShadows::Poisoned).then(|| self.shadow_states.clone());
+            for array in of_filled_boxes(self.source, stmt) {
+                self.make_box_real(w, array);
+            }
             match stmt {
                 Stmt::Let(v) => self.reverse_value(w, *v)?,
                 Stmt::Store(s) | Stmt::Update(_, s) => {
@@ -107,15 +110,18 @@ impl AdjointBuilder<'_> {
         Ok(())
     }
 
-    /// Overwrites the shadows that became zero in meaning alone.
-    fn poison_dead_shadows(&self, w: &mut Writer, before: &ShadowStates) {
-        for (array, held) in self.shadow_states.iter() {
-            if held == ShadowState::Nothing
-                && before.get(&array) != Some(&held)
-                && let Some(shadow) = self.shadows.arrays.get(&array)
-            {
-                let nan = w.real(self.source.array(array).ty, f64::NAN);
-                w.fill(*shadow, nan);
+    /// Overwrites the shadows, and the boxes of shadows, that became zero in meaning alone.
+    fn poison_dead_shadows(&mut self, w: &mut Writer, before: &ShadowStates) {
+        for (array, held) in self.shadow_states.clone().iter() {
+            let Some(shadow) = self.shadows.arrays.get(&array).copied() else { continue };
+            if before.get(&array) == Some(&held) {
+                continue;
+            }
+            let nan = w.real(self.source.array(array).ty, f64::NAN);
+            match held {
+                ShadowState::Nothing => w.fill(shadow, nan),
+                ShadowState::NumbersOutside(id) => self.par_adjoint().fill_box(w, (array, id), nan),
+                ShadowState::Zeros | ShadowState::Numbers => {}
             }
         }
     }
@@ -134,6 +140,7 @@ impl AdjointBuilder<'_> {
             shadows: &self.shadows,
             extremes: &self.extremes,
             shadow_states: &mut self.shadow_states,
+            boxes: &self.boxes,
             first_rows: &self.first_rows,
             stored_rows: &mut self.stored_rows,
             env: &self.env,
@@ -147,6 +154,22 @@ impl AdjointBuilder<'_> {
 
     pub(crate) fn make_real(&mut self, w: &mut Writer, array: ArrayId) {
         self.par_adjoint().make_real(w, array);
+    }
+
+    /// Fills a box of a shadow with zeros where it only stands for them.
+    fn make_box_real(&mut self, w: &mut Writer, array: ArrayId) {
+        if let Some(ShadowState::NumbersOutside(_)) = self.shadow_states.get(&array) {
+            self.make_real(w, array);
+        }
+    }
+
+    /// Lets a shadow hold what is `held` from here on, which is what it holds or weaker.
+    fn weaken(&mut self, w: &mut Writer, array: ArrayId, held: ShadowState) {
+        match self.shadow_states.get(&array).copied() {
+            Some(ShadowState::Nothing) if held != ShadowState::Nothing => self.make_real(w, array),
+            Some(now @ ShadowState::NumbersOutside(_)) if held != now => self.make_real(w, array),
+            _ => {}
+        }
     }
 
     pub(crate) fn reverse_value(&mut self, w: &mut Writer, v: ValueId) -> Result<(), Error> {
@@ -251,22 +274,24 @@ impl AdjointBuilder<'_> {
         }
         self.nested = outer;
         // After the branch a shadow is what both arms agree on, with real zeros where they do not.
+        let after = match ends.as_slice() {
+            [then, otherwise] => then.clone().joined(otherwise),
+            _ => before,
+        };
         for (arm, end) in arms.iter_mut().zip(&ends) {
+            self.shadow_states.clone_from(end);
             w.begin();
             for (a, held) in end.iter() {
-                if held == ShadowState::Nothing
-                    && ends.iter().any(|e| e.get(&a) != Some(&held))
-                    && let Some(shadow) = self.shadows.arrays.get(&a)
-                {
-                    let zero = w.real(self.source.array(a).ty, 0.0);
-                    w.fill(*shadow, zero);
+                let agreed = ends.iter().all(|e| e.get(&a) == Some(&held));
+                match after.get(&a) {
+                    Some(_) if held == ShadowState::Nothing && !agreed => self.make_real(w, a),
+                    Some(after) => self.weaken(w, a, *after),
+                    None => {}
                 }
             }
             arm.extend(w.end());
         }
-        if let [then, otherwise] = ends.as_slice() {
-            self.shadow_states = then.clone().joined(otherwise);
-        }
+        self.shadow_states = after;
         let otherwise = arms.pop().unwrap_or_default();
         let then = arms.pop().unwrap_or_default();
         w.push(Stmt::If(Branch { condition, then, otherwise }));
@@ -298,9 +323,7 @@ impl AdjointBuilder<'_> {
         // Before the loop, zeros that iterations will read as numbers must be real.
         self.shadow_states = start;
         for (a, held) in assumed.iter() {
-            if held != ShadowState::Nothing {
-                self.make_real(w, a);
-            }
+            self.weaken(w, a, held);
         }
         self.shadow_states = assumed;
         let reversed = Stmt::Loop(reversed);
@@ -367,10 +390,8 @@ impl AdjointBuilder<'_> {
                 "a loop whose shadows hold other than was found before it was reversed: a flaw of Ebbtide",
             ));
         }
-        for (a, held) in self.shadow_states.clone().iter() {
-            if held == ShadowState::Nothing && assumed.get(&a) != Some(&ShadowState::Nothing) {
-                self.make_real(w, a);
-            }
+        for (a, held) in assumed.iter() {
+            self.weaken(w, a, held);
         }
         let body = w.end();
         let body = drop_unused_values(&w.program, body);

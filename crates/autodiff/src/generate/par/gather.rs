@@ -78,11 +78,20 @@ impl ParAdjoint<'_> {
             if self.is_first(par, all, target) {
                 self.stored_rows.insert(array);
                 w.store(shadow, index, total, par.site.clone());
-            } else if is_part || self.shadow_states.get(&array) == Some(&ShadowState::Numbers) {
-                w.accumulate(shadow, index, total, par.site.clone());
             } else {
-                // It stands for zeros: what flows to it is all that it holds.
-                w.store(shadow, index, total, par.site.clone());
+                // Where it stands for zeros, what flows to it is all that it holds.
+                let site = par.site.clone();
+                match self.shadow_states.get(&array).copied() {
+                    _ if is_part => w.accumulate(shadow, index, total, site),
+                    Some(ShadowState::Numbers) => w.accumulate(shadow, index, total, site),
+                    Some(ShadowState::NumbersOutside(id)) => {
+                        let Some(condition) = self.is_in_box(w, par, id, &element) else { return Ok(None) };
+                        let then = w.block(|w| w.store(shadow, index, total, site.clone()));
+                        let otherwise = w.block(|w| w.accumulate(shadow, index, total, site));
+                        w.push(Stmt::If(Branch { condition, then, otherwise }));
+                    }
+                    _ => w.store(shadow, index, total, site),
+                }
             }
         }
         let body = w.end();

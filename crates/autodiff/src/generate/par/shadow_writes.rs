@@ -6,8 +6,8 @@ use ebbtide_ir::{Affines, ArrayId, Indices, Par, Stmt, ValueId, apart as apart_i
 
 use super::{ParAdjoint, Site};
 use crate::analysis::effects::only_store;
+use crate::analysis::index_inverse::is_replaced;
 use crate::generate::task::ShadowWrite;
-use crate::plan::shadow_state::is_replaced;
 
 impl ParAdjoint<'_> {
     /// What happens to the shadows of what the loop overwrites.
@@ -31,6 +31,7 @@ impl ParAdjoint<'_> {
             let top = |v: ValueId| par.body.iter().any(|s| matches!(s, Stmt::Let(w) if *w == v));
             let write = match (only_store(par, *array), loads.as_slice()) {
                 (Some(_), []) if is_replaced(self.source, self.affines, par, *array) => ShadowWrite::Forget,
+                (Some(_), []) if self.boxes.killed_by(par.id, *array).is_some() => ShadowWrite::Forget,
                 (Some(store), loads) => {
                     let (own, others): (Vec<Site>, Vec<Site>) = loads
                         .iter()
