@@ -8,7 +8,7 @@ use ebbtide_ir::{
 };
 
 use crate::analysis::activity::Activity;
-use crate::analysis::effects::{reads, swap_classes};
+use crate::analysis::effects::{changes, reads, swap_classes};
 use crate::analysis::loop_length::counts;
 use crate::analysis::operation_rules::{Derivatives, flows_through, read_by};
 use crate::analysis::overwritten::{Overwritten, overwritten};
@@ -234,6 +234,18 @@ fn readers(
                 // The driver reads it.
                 if let Some(Hosted { visits, .. }) = hosted.get(&region.id) {
                     adjoints.entry(*visits).or_default().insert(k);
+                }
+                // What stands behind a loop of it is put back before iterations of the loop run again.
+                for (at, stmt) in region.body.iter().enumerate() {
+                    let Stmt::Loop(l) = stmt else { continue };
+                    let behind = region.body[at + 1..].to_vec();
+                    let changed: BTreeSet<ArrayId> =
+                        changes(program, &behind).iter().map(|a| classes[a]).collect();
+                    for class in reads(program, l).iter().map(|a| classes[a]) {
+                        if changed.contains(&class) {
+                            adjoints.entry(class).or_default().insert(k);
+                        }
+                    }
                 }
             }
             Stmt::Loop(l) => {

@@ -2,7 +2,7 @@
 //! in one another, and by themselves.
 
 use ebbtide_conformance::Input;
-use ebbtide_conformance::judge::check_gradient;
+use ebbtide_conformance::judge::{Question, check_gradient};
 use ebbtide_ir::{Literal, parse, verify_source};
 
 /// Holds all derivatives of a program of this body against the oracle's. `link` names another element for each one.
@@ -57,4 +57,43 @@ fn loops_of_whole_arrays_and_loops_of_elements_stand_side_by_side() {
     let counted = "for k in 0..3 { for i in par(0..9) { x[i] = (x[i] * x[i]).sin() + w[k]; } }";
     check(&format!("for e in 0..9 {{ {WALK} {damped} {counted} }}"));
     check(&format!("for e in 0..4 {{ for k in 0..2 {{ {damped} x[k] = x[k] + w[e]; }} {WALK} }}"));
+}
+
+/// Holds a program of this body, whose regions yield where they end with `flag` set, against the oracle's derivatives.
+fn check_yielding(body: &str) {
+    let header = "program p(x: &mut Array1<f64>, w: &Array1<f64>, count: &mut Array1<i32>, flag: &mut Array0<i32>, loss: &mut Array0<f64>)";
+    let end = "for i in par(0..x.len()) { loss[[]] += x[i] * x[i] * (1.0 + 0.1 * (i as f64)); }";
+    let program = verify_source(&parse(&format!("{header} {{ {body} {end} }}")).unwrap()).unwrap();
+    let count = [3, 2, 0, 5, 1, 4].map(Literal::from).to_vec();
+    let inputs = [
+        Input::Array(vec![9], 3),
+        Input::Array(vec![9], 5),
+        Input::Elements(vec![6], count),
+        Input::Elements(vec![], vec![Literal::from(0)]),
+        Input::Array(vec![], 7),
+    ];
+    let question = Question::new(&program, &inputs, "loss", &["x", "w"]).with_host(|_, lent| {
+        lent.get_mut("flag").into_iter().for_each(|flag| flag.fill(Literal::from(0)));
+        lent.get_mut("count").into_iter().for_each(|count| count[5] = Literal::from(2));
+    });
+    if let Err(wrong) = question.check() {
+        panic!("{wrong}\n{program}");
+    }
+}
+
+#[test]
+fn what_stands_behind_a_loop_of_a_region_is_put_back_before_the_loop_runs_again() {
+    let halving = "let mut m = 4; while m > 0 { let n = count[2] as usize; for i in par(n..9) { x[i] = 0.5 * x[i] * w[i]; } m = m / 3; }";
+    let region = |body: &str| format!("#[checkpoint(S::R, yield_on = flag, undo)] {{ {body} }}");
+    check_yielding(&region(&format!(
+        "{halving} count[2] = 4 as i32; if count[5] == 4i32 {{ flag[[]] = 1 as i32; }}"
+    )));
+    // In a loop, by a loop, by a fill.
+    let by_loop = region(&format!("{halving} for j in 0..3 {{ count[j] = count[j + 3]; }}"));
+    check_yielding(&format!("for t in 0..3 {{ {by_loop} x[t] = 0.5 * x[t] * x[t]; }}"));
+    let counted = "for k in 0..5 { for i in par(0..9) { x[i] = 0.5 * x[i] * x[i] + y[i]; } }";
+    let behind = region(&format!("{counted} fill(y, 0.5);"));
+    check_yielding(&format!(
+        "let mut y = Array1::<f64>::zeros([9]); for t in 0..2 {{ {behind} y[t] = x[3]; }}"
+    ));
 }
