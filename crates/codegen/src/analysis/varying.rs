@@ -15,8 +15,17 @@ impl Varying {
     /// Follows the innermost variable through the body until nothing new varies. The variables of some loops are shared: lanes go
     /// through such a loop together, although it does not begin at the same place for all of them.
     pub fn of(program: &Program, par: &Par, shared: &BTreeSet<ValueId>) -> Varying {
-        let mut varying = Varying::default();
-        varying.values.extend(par.ranges.last().map(|r| r.var));
+        let innermost = par.ranges.last().map(|r| r.var);
+        Varying::from_variables(program, par, innermost.into_iter().collect(), shared)
+    }
+
+    fn from_variables(
+        program: &Program,
+        par: &Par,
+        variables: BTreeSet<ValueId>,
+        shared: &BTreeSet<ValueId>,
+    ) -> Varying {
+        let mut varying = Varying { values: variables, locals: BTreeSet::new() };
         loop {
             let before = (varying.values.len(), varying.locals.len());
             varying.follow(program, &par.body, shared, false);
@@ -24,6 +33,12 @@ impl Varying {
                 return varying;
             }
         }
+    }
+
+    /// What differs between rows: the same for the variables that count them.
+    pub fn between_rows(program: &Program, par: &Par) -> Varying {
+        let outer = &par.ranges[..par.ranges.len().saturating_sub(1)];
+        Varying::from_variables(program, par, outer.iter().map(|r| r.var).collect(), &BTreeSet::new())
     }
 
     /// `divergent`: may some lanes be here and others not?

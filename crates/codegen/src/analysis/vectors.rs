@@ -17,6 +17,9 @@ use crate::analysis::names::sharing;
 const SIDE_BY_SIDE: usize = 4;
 /// So many do where elementary functions are computed in these loops: each is a long text of its own.
 const SIDE_BY_SIDE_WITH_FUNCTIONS: usize = 2;
+/// So many do where the sums of one fit into half of 32 registers, which processors with the widest vectors have: each time that
+/// these loops run they read longer pieces of rows.
+const SIDE_BY_SIDE_IN_REGISTERS: usize = 8;
 
 /// Why the iterations of a loop do not run in vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +138,33 @@ pub(crate) fn side_by_side(
         });
     }
     Some(if functions { SIDE_BY_SIDE_WITH_FUNCTIONS } else { SIDE_BY_SIDE })
+}
+
+/// How many vectors stand side by side, where that is more, in front of what [`side_by_side`] says: bodies with few sums and
+/// statements, in the widest vectors.
+pub(crate) fn more_side_by_side(par: &Par, vector_bytes: usize) -> Option<usize> {
+    /// Sums of one iteration, and all statements of one.
+    const FEW: (usize, usize) = (2, 32);
+    let mut statements = 0;
+    walk(&par.body, &mut |_| statements += 1);
+    let few = (1..=FEW.0).contains(&changed_in_loops(&par.body)) && statements <= FEW.1;
+    (vector_bytes == 64 && few).then_some(SIDE_BY_SIDE_IN_REGISTERS)
+}
+
+/// How many variables of an iteration a loop in it changes at most.
+pub(crate) fn changed_in_loops(body: &Block) -> usize {
+    let mut loops = Vec::new();
+    outermost_loops(body, &mut loops);
+    let changed = loops.into_iter().map(|l| {
+        let mut changed = BTreeSet::new();
+        walk(&l.body, &mut |stmt| {
+            if let Stmt::Set(local, _) = stmt {
+                changed.insert(*local);
+            }
+        });
+        changed.len()
+    });
+    changed.max().unwrap_or_default()
 }
 
 /// The loops of a body that are in no other one. The depth of recursion is that of nesting in the source.

@@ -126,6 +126,22 @@ pub(crate) struct Row {
     pub careful: Body,
     /// Loops that follow one another: each begins where the one before it ended.
     pub inside: Vec<For>,
+    /// Several rows at a time, as long as there are so many.
+    pub together: Option<Together>,
+}
+
+/// Rows that are taken together, where this interval is the whole of each row of the domain: its ends tell.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Together {
+    pub rows: usize,
+    /// Rows of fewer iterations are taken one by one.
+    pub least: usize,
+    pub interval: Interval,
+    /// What is computed before the innermost loop. The names of what differs between rows have the number of the row.
+    pub before: Body,
+    /// Loops that follow one another, as those over the interval of a row. What differs between rows and columns has the number of
+    /// the row times that of all columns side by side, plus that of the column.
+    pub inside: Vec<For>,
 }
 
 /// Iterations, as many at once as the lanes and sides of the loop around them say.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{ArrayId, Combine, Range, Store};
 
 use crate::kernel::name::Name;
-use crate::kernel::nest::{First, For, Interiors, Iterations, Kind, Nest, Node, Order, Over, Row};
+use crate::kernel::nest::{First, For, Interiors, Iterations, Kind, Nest, Node, Order, Over, Row, Together};
 use crate::print::c_types::{c_type, neutral};
 use crate::print::emitter::{Emitter, line};
 use crate::print::interior::narrowing;
@@ -185,7 +185,7 @@ impl Emitter<'_> {
         let narrowing = narrowing(self.program, &row.interval);
         let at_corners = *interiors != Interiors::OfEach;
         if at_corners {
-            self.rows_alike(&ranges[..last], (&before, &narrowing));
+            self.rows_alike("alike", &ranges[..last], (&before, &narrowing));
         }
         // What is taken as one row has no form but that of the interior.
         let mut unless = "";
@@ -193,7 +193,14 @@ impl Emitter<'_> {
             self.rows_as_one(ranges.len(), arrays);
             unless = " && !as_one";
         }
-        line!(self, "for (i64 r = first; r < end; r++) {{");
+        match &row.together {
+            Some(together) => {
+                line!(self, "i64 r = first;");
+                self.rows_side_by_side(printed, together);
+                line!(self, "for (; r < end; r++) {{");
+            }
+            None => line!(self, "for (i64 r = first; r < end; r++) {{"),
+        }
         self.outer_variables(ranges, "i64", "r", None);
         line!(self, "i64 lo = jf, hi = jt;");
         self.out.push_str(&before);
@@ -231,6 +238,23 @@ impl Emitter<'_> {
         line!(self, "if (side) break;");
         self.interior_loops(printed, &row.inside);
         line!(self, "}} }}");
+    }
+
+    /// Several rows at a time, as long as there are so many.
+    fn rows_side_by_side(&mut self, printed: &Printed, together: &Together) {
+        let (last, ranges) = (printed.last(), &printed.nest.ranges);
+        let before = self.before_interior(ranges.len(), &together.interval);
+        let narrowing = narrowing(self.program, &together.interval);
+        let Together { rows, least, .. } = together;
+        self.rows_alike("together", &ranges[..last], (&before, &narrowing));
+        line!(self, "if (together && jt - jf >= {least}) for (; end - r >= {rows}; r += {rows}) {{");
+        for side in 0..*rows {
+            self.outer_variables(ranges, "i64", &format!("(r + {side})"), Some(side));
+        }
+        self.body(printed.cx, &together.before);
+        line!(self, "const i64 hi = jt; i64 j = jf;");
+        self.interior_loops(printed, &together.inside);
+        line!(self, "}}");
     }
 
     /// The loops over the interval of a row.
@@ -326,10 +350,10 @@ impl Emitter<'_> {
         }
     }
 
-    /// Prints whether all iterations of all rows are in the interior: rows need not ask then, each for itself. Everything is a
-    /// sum, so that the rows at the corners tell.
-    fn rows_alike(&mut self, outer: &[Range], (before, narrowing): (&str, &str)) {
-        line!(self, "int alike = 1;");
+    /// Prints under this name whether all iterations of all rows are in the interior: rows need not ask then, each for itself.
+    /// Everything is a sum, so that the rows at the corners tell.
+    fn rows_alike(&mut self, alike: &str, outer: &[Range], (before, narrowing): (&str, &str)) {
+        line!(self, "int {alike} = 1;");
         line!(self, "for (int corner = 0; corner < {}; corner++) {{", 1 << outer.len());
         for (d, range) in outer.iter().enumerate() {
             let v = Name::value(range.var);
@@ -338,7 +362,7 @@ impl Emitter<'_> {
         line!(self, "i64 lo = jf, hi = jt;");
         self.out.push_str(before);
         self.out.push_str(narrowing);
-        line!(self, "alike &= !wild && lo <= jf && hi >= jt; }}");
+        line!(self, "{alike} &= !wild && lo <= jf && hi >= jt; }}");
     }
 
     /// Takes rows that lie one behind the other as one row: short rows would be shorter than vectors.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::leaf::LANES;
-use ebbtide_ir::{ArrayId, Block, Facts, Par, Program, Type, ValueId};
+use ebbtide_ir::{ArrayId, Block, Facts, Par, Program, Stmt as Source, Type, ValueId};
 
 use crate::analysis::address_reuse::{always_touched, own_elements};
 use crate::analysis::assertions::Around;
@@ -19,10 +19,11 @@ use crate::analysis::interior::Interior;
 use crate::analysis::lane_order::in_lane_order;
 use crate::analysis::names::{reductions, sharing, values_inside};
 use crate::analysis::narrow_index::Narrow;
-use crate::analysis::vectors::side_by_side;
+use crate::analysis::rows_side_by_side::RowsSideBySide;
+use crate::analysis::vectors::{more_side_by_side, side_by_side};
 use crate::kernel::grid::{self, Grid};
 use crate::kernel::interchange::{self, Interchanged};
-use crate::kernel::interval::{Interval, Narrowing, Rows};
+use crate::kernel::interval::{Before, Interval, Narrowing, Rows};
 use crate::kernel::name::{Fresh, Name, Ty};
 use crate::kernel::nest::{self, Nest};
 use crate::kernel::show::{is_wanted, show};
@@ -39,7 +40,7 @@ use crate::transform::lower::{Lowering, Shared, Team};
 use crate::transform::narrow_index::narrow_index;
 use crate::transform::predicate::predicate;
 use crate::transform::row_tiles::row_tiles;
-use crate::transform::sides::{PerSide, jam, of_side};
+use crate::transform::sides::{PerSide, jam, jam_rows, of_side};
 use crate::transform::sink_stores::sink_stores;
 use crate::transform::specialise::specialise;
 use crate::transform::step::Step;
@@ -66,12 +67,23 @@ pub(crate) struct Proved<'a> {
 /// The interior of a loop in vectors.
 pub(crate) struct InVectors {
     pub lanes: usize,
-    /// So many vectors of iterations side by side, where the body has loops.
-    pub jammed: Option<(usize, Body)>,
+    /// So many vectors of iterations side by side, where the body has loops: the most first.
+    pub jammed: Vec<(usize, Body)>,
     /// One vector, or those that make up the lanes of a leaf.
     pub whole: Vec<Body>,
     /// The first lanes of one, for the iterations that are left; leaves have whole vectors alone.
     pub tail: Option<Body>,
+}
+
+/// The interior of several rows in vectors.
+pub(crate) struct RowsInVectors {
+    pub rows: usize,
+    /// What is computed before the innermost loop.
+    pub before: Body,
+    /// So many vectors of each row side by side.
+    pub jammed: (usize, Body),
+    pub whole: Body,
+    pub tail: Body,
 }
 
 /// Makes the forms of iterations.
@@ -287,7 +299,7 @@ impl Forms<'_> {
                 let by_lanes = in_lane_order((program, facts), par, interior);
                 let sides = side_by_side((program, facts), par, interior, element, &by_lanes);
                 let jammed = match sides.filter(|_| !self.leaves_out(Step::Jam)) {
-                    None => None,
+                    None => Vec::new(),
                     Some(sides) => {
                         let at_once = Vectors { at_once: sides * lanes, ..form(Part::Whole, 0) };
                         let one = match is_partly(whole) {
@@ -295,16 +307,22 @@ impl Forms<'_> {
                             false => whole.clone(),
                         };
                         let varying = &interior.varying;
-                        let own = PerSide { values: varying.values.clone(), locals: varying.locals.clone() };
+                        let own = PerSide::from((varying.values.clone(), varying.locals.clone()));
                         self.comes_to(Step::Jam);
-                        let body = jam(one, &own, sides);
-                        self.after(Step::Jam, &body);
-                        Some((sides, body))
+                        let more = more_side_by_side(par, lanes * element.size());
+                        let more = more.filter(|more| *more > sides && !is_partly(whole));
+                        let all = more.into_iter().chain([sides]);
+                        let all: Vec<(usize, Body)> =
+                            all.map(|sides| (sides, jam(one.clone(), &own, sides))).collect();
+                        for (_, body) in &all {
+                            self.after(Step::Jam, body);
+                        }
+                        all
                     }
                 };
                 (jammed, Some(self.in_vector(body, form(Part::Tail, 0))?))
             }
-            _ => (None, None),
+            _ => (Vec::new(), None),
         };
         let ty = Ty::Vector(element, lanes);
         let mut in_tiles = |body| {
@@ -313,9 +331,60 @@ impl Forms<'_> {
                 self.step(Step::RowTiles, body, |body, fresh| row_tiles(body, &facts.affines, ty, fresh));
             self.step(Step::Ahead, body, |body, fresh| ahead(body, ty, fresh))
         };
-        let jammed = jammed.map(|(sides, body)| (sides, in_tiles(body)));
+        let count = jammed.len();
+        let in_tiles_too = jammed.into_iter().enumerate().filter_map(|(k, (sides, body))| {
+            let tiled = in_tiles(body.clone());
+            // What loops hand on or turn round needs the registers that more vectors would have.
+            (k + 1 == count || tiled == body).then_some((sides, tiled))
+        });
+        let jammed = in_tiles_too.collect();
         let whole = whole.into_iter().map(in_tiles).collect();
         Some(InVectors { lanes, jammed, whole, tail })
+    }
+
+    /// Iterations of several rows side by side, in the interior of the whole domain, in so many lanes of this type: where
+    /// `analysis::rows_side_by_side` says that it pays, and no other step has a better form.
+    pub fn rows_side_by_side(
+        &mut self,
+        it: &Iterations,
+        interior: &Interior,
+        shape: RowsSideBySide,
+        (element, lanes): (Type, usize),
+    ) -> Option<RowsInVectors> {
+        let (program, facts, par) = (self.program, self.facts, it.par);
+        if [Step::Interior, Step::Vectorise, Step::Jam, Step::JamRows].iter().any(|s| self.leaves_out(*s)) {
+            return None;
+        }
+        let RowsSideBySide { rows, columns, between } = shape;
+        let one = self.hoisted(it, interior);
+        let along = Neighbours { program, interior, innermost: innermost(par) };
+        let form = |part| Vectors { along: &along, element, lanes, part, vector: 0, at_once: lanes };
+        let whole = self.in_vector(&one, form(Part::Whole))?;
+        let tail = self.in_vector(&one, form(Part::Tail))?;
+        let varying = &interior.varying;
+        let jammed = jam(whole.clone(), &(varying.values.clone(), varying.locals.clone()).into(), columns);
+        let mut own = PerSide::from((between.values, between.locals));
+        let early = interior.interval().before.into_iter();
+        let lets = early.filter_map(|before| match before {
+            Before::Value(v) => Some(Source::Let(v)),
+            Before::Wrapped { .. } => None,
+        });
+        let before = self.lowered(it, &lets.collect(), &interior.exact);
+        self.comes_to(Step::Vectorise);
+        self.comes_to(Step::JamRows);
+        let [before, whole, tail] = [before, whole, tail].map(|body| jam_rows(body, &own, rows));
+        own.within = columns;
+        let jammed = jam_rows(jammed, &own, rows);
+        let (before, whole, tail, jammed) = (before?, whole?, tail?, jammed?);
+        for body in [&before, &whole, &tail, &jammed] {
+            self.after(Step::JamRows, body);
+        }
+        // Rows whose loops hand elements on, or turn squares of them round, have their best form one by one.
+        let ty = Ty::Vector(element, lanes);
+        let others = windows(whole.clone(), &facts.affines, ty, &mut self.fresh);
+        let others = row_tiles(others, &facts.affines, ty, &mut self.fresh);
+        let plain = ahead(others, ty, &mut self.fresh) == whole;
+        plain.then_some(RowsInVectors { rows, before, jammed: (columns, jammed), whole, tail })
     }
 
     fn in_vector(&mut self, body: &Body, form: Vectors) -> Option<Body> {

@@ -13,13 +13,14 @@ use crate::analysis::kept_terms::threads_keep_terms;
 use crate::analysis::lane_order::in_lane_order;
 use crate::analysis::names::{scatters, values_inside};
 use crate::analysis::row_form::{RowForm, VectorForm, row_form};
+use crate::analysis::rows_side_by_side::rows_side_by_side;
 use crate::analysis::work::{is_light, work};
 use crate::kernel::machine::{Target, Threads};
 use crate::kernel::nest::{
-    Buckets, First, For, Interiors, Iterations as Run, Kind, Nest, Node, Order, Over, Row,
+    Buckets, First, For, Interiors, Iterations as Run, Kind, Nest, Node, Order, Over, Row, Together,
 };
 use crate::kernel::stmt::Body;
-use crate::transform::forms::{Forms, InVectors, Iterations};
+use crate::transform::forms::{Forms, InVectors, Iterations, RowsInVectors};
 use crate::transform::lower::{Shared, Team};
 use crate::transform::step::Step;
 
@@ -110,11 +111,14 @@ impl ParallelLoop<'_> {
     fn rows(&self, forms: &mut Forms, par: &Par, form: &RowForm) -> For {
         let it = Iterations { par, shared: &Shared::default(), team: Team::Alone };
         let careful = forms.checked_at_once(&it);
-        let row = self.row(forms, &it, &form.interior, careful, form.vectors.ok());
+        let mut row = self.row(forms, &it, &form.interior, careful, form.vectors.ok());
         let interiors = match forms.leaves_out(Step::Interior) {
             true => Interiors::OfEach,
             false => form.interiors.clone(),
         };
+        if interiors == Interiors::AtCorners && form.exchanged.is_none() {
+            row.together = form.vectors.ok().and_then(|vectors| self.together(forms, &it, vectors));
+        }
         For { kind: Kind::Seq, over: Over::Rows(interiors), body: vec![Node::Row(row)] }
     }
 
@@ -143,7 +147,19 @@ impl ParallelLoop<'_> {
                 (0, vec![For { kind: Kind::Seq, over, body }])
             }
         };
-        Row { interval: forms.interval(interior), least, careful, inside }
+        Row { interval: forms.interval(interior), least, careful, inside, together: None }
+    }
+
+    /// Several rows at a time, in these vectors.
+    fn together(&self, forms: &mut Forms, it: &Iterations, vectors: VectorForm) -> Option<Together> {
+        let VectorForm { element, lanes, least } = vectors;
+        let of = (self.program, self.facts);
+        let (interior, shape) = rows_side_by_side(of, it.par, element, self.target.vector_bytes)?;
+        let RowsInVectors { rows, before, jammed, whole, tail } =
+            forms.rows_side_by_side(it, &interior, shape, (element, lanes))?;
+        let vectors = InVectors { lanes, jammed: vec![jammed], whole: vec![whole], tail: Some(tail) };
+        let inside = in_vectors(vectors, 1);
+        Some(Together { rows, least: least.max(lanes), interval: interior.interval(), before, inside })
     }
 }
 
@@ -153,7 +169,7 @@ fn in_vectors(vectors: InVectors, unrolled: usize) -> Vec<For> {
     let lanes = vectors.lanes;
     let kind = || Kind::Lanes(lanes);
     let iterations = |first, body| Node::Iterations(Run { first, body });
-    let jammed = vectors.jammed.map(|(sides, body)| For {
+    let jammed = vectors.jammed.into_iter().map(|(sides, body)| For {
         kind: kind(),
         over: Over::Interior { step: sides * lanes, unrolled: 1 },
         body: vec![iterations(First::Sides(sides), body)],
@@ -170,5 +186,5 @@ fn in_vectors(vectors: InVectors, unrolled: usize) -> Vec<For> {
         over: Over::Tail,
         body: vec![iterations(First::At(0), body)],
     });
-    jammed.into_iter().chain([whole]).chain(tail).collect()
+    jammed.chain([whole]).chain(tail).collect()
 }

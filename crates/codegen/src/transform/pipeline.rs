@@ -20,6 +20,7 @@ pub(crate) const C: &[Step] = &[
     Step::JoinUpdates,
     Step::Vectorise,
     Step::Jam,
+    Step::JamRows,
     Step::Windows,
     Step::RowTiles,
     Step::Ahead,

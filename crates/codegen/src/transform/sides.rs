@@ -1,19 +1,22 @@
 //! Iterations side by side. Input: the body of one iteration; output: bodies in which what belongs to an iteration has its
-//! number in its name.
+//! number in its name. Iterations of several rows stand side by side where several columns of each do (`jam_rows`).
 
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{LocalId, ValueId};
 
 use crate::kernel::expr::Expr;
+use crate::kernel::index_expr::IndexExpr;
 use crate::kernel::name::{Name, Variable};
-use crate::kernel::stmt::{Body, Loop, LoopKind, Place, Stmt, visit_mut};
+use crate::kernel::stmt::{Body, Loop, LoopKind, Place, Stmt, visit_exprs_mut, visit_mut};
 
 /// What differs between iterations side by side.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PerSide {
     pub values: BTreeSet<ValueId>,
     pub locals: BTreeSet<LocalId>,
+    /// So many stand side by side inside of each, and have their numbers already.
+    pub within: usize,
 }
 
 impl PerSide {
@@ -29,13 +32,19 @@ impl PerSide {
 
     /// The name in the iteration with this number.
     pub fn name(&self, name: Name, side: usize) -> Name {
-        Name { side: self.contains(name).then_some(side).or(name.side), ..name }
+        match self.contains(name) {
+            true => {
+                let side = name.side.map_or(side, |inner| side * self.within + inner);
+                Name { side: Some(side), ..name }
+            }
+            false => name,
+        }
     }
 }
 
 impl From<(BTreeSet<ValueId>, BTreeSet<LocalId>)> for PerSide {
     fn from((values, locals): (BTreeSet<ValueId>, BTreeSet<LocalId>)) -> PerSide {
-        PerSide { values, locals }
+        PerSide { values, locals, within: 1 }
     }
 }
 
@@ -120,4 +129,38 @@ pub(crate) fn jam(body: Body, own: &PerSide, sides: usize) -> Body {
         out.push(stmt);
     }
     out
+}
+
+/// The bodies of iterations in so many rows, statement by statement, as [`jam`] puts columns side by side: what is the same for all
+/// rows is loaded and computed once. `None` where the place of a column depends on its row, since an index has no number of a row in
+/// it, and where rows take other branches, run other iterations of a loop or meet faults by themselves.
+pub(crate) fn jam_rows(mut body: Body, own: &PerSide, rows: usize) -> Option<Body> {
+    let mut fine = true;
+    let of_row = |e: &IndexExpr| {
+        e.any(&|part| matches!(part, IndexExpr::Value(v) | IndexExpr::Wrapped(v) if own.values.contains(v)))
+    };
+    visit_exprs_mut(&mut body, &mut |e| match e {
+        Expr::Index(IndexExpr::Value(v)) if own.values.contains(v) => {
+            *e = Expr::variable(Name::value(*v));
+        }
+        Expr::Index(base) | Expr::Linear { base, .. } | Expr::Ramp { base, .. } => fine &= !of_row(base),
+        _ => {}
+    });
+    let of_row = |e: &mut Expr| {
+        let mut found = false;
+        e.visit_mut(&mut |e| found |= matches!(e, Expr::Variable(name) if own.contains(*name)));
+        found
+    };
+    visit_mut(&mut body, &mut |stmt| {
+        let alike = match stmt {
+            Stmt::If { .. } | Stmt::Loop(_) => true,
+            Stmt::Fault { operand, .. } => {
+                fine &= !of_row(operand);
+                false
+            }
+            _ => false,
+        };
+        fine &= !alike || !stmt.exprs_mut().into_iter().any(of_row);
+    });
+    fine.then(|| jam(body, own, rows))
 }

@@ -13,6 +13,7 @@ pub(crate) enum Step {
     JoinUpdates,
     Vectorise,
     Jam,
+    JamRows,
     Windows,
     RowTiles,
     Ahead,
@@ -35,13 +36,14 @@ pub(crate) enum Step {
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 21] = [
+    pub const OPTIONAL: [Step; 22] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
         Step::JoinUpdates,
         Step::Vectorise,
         Step::Jam,
+        Step::JamRows,
         Step::Windows,
         Step::RowTiles,
         Step::Ahead,
@@ -70,6 +72,7 @@ impl Step {
             Step::JoinUpdates => "join updates",
             Step::Vectorise => "vectorise",
             Step::Jam => "jam",
+            Step::JamRows => "jam rows",
             Step::Windows => "windows",
             Step::RowTiles => "row tiles",
             Step::Ahead => "ahead",

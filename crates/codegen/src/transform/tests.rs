@@ -245,7 +245,7 @@ impl<'p> Loop<'p> {
                 }
                 "jam" => {
                     let varying = &self.interior.varying;
-                    form.own = PerSide { values: varying.values.clone(), locals: varying.locals.clone() };
+                    form.own = PerSide::from((varying.values.clone(), varying.locals.clone()));
                     jam(body, &form.own, SIDES)
                 }
                 "windows" => {

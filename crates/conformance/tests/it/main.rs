@@ -27,6 +27,7 @@ mod programs;
 mod random;
 mod renumbered;
 mod row_tiles;
+mod rows_together;
 mod scatters;
 mod sharing;
 mod stages;

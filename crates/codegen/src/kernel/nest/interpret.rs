@@ -8,7 +8,7 @@ use ebbtide_ir::evaluate::{Bits, combine, neutral};
 use ebbtide_ir::leaf::{LANES, Leaves};
 use ebbtide_ir::{ArrayId, Combine, Range, Type, ValueId};
 
-use super::{Buckets, First, For, Interiors, Iterations, Kind, Nest, Node, Over, Row};
+use super::{Buckets, First, For, Interiors, Iterations, Kind, Nest, Node, Over, Row, Together};
 use crate::kernel::evaluate::{World, narrowed, remainders};
 use crate::kernel::interpret::{Ended, Iteration, Memory};
 use crate::kernel::interval::{Before, Interval};
@@ -76,6 +76,8 @@ pub(crate) struct Ran {
     pub careful: usize,
     /// How often rows were taken as one.
     pub as_one: usize,
+    /// How often several rows were taken together.
+    pub together: usize,
     /// By reduction: what the leaves came to, if any iteration had a term.
     pub totals: Vec<Option<Bits>>,
 }
@@ -278,7 +280,7 @@ impl Machine<'_> {
         mut share: Share,
     ) -> Result<(), Ended> {
         let extents: Vec<i64> = self.outside.ranges.iter().map(|(from, to)| to - from).collect();
-        let alike = *interiors != Interiors::OfEach && self.alike(memory, row, share.columns);
+        let alike = *interiors != Interiors::OfEach && self.alike(memory, &row.interval, share.columns);
         let mut as_one = false;
         if let Interiors::AtCornersOrAsOne(arrays) = interiors {
             let begin = self.outside.ranges[1..].iter().all(|(from, _)| *from == 0);
@@ -293,29 +295,96 @@ impl Machine<'_> {
             };
             self.ran.as_one += 1;
         }
-        for r in share.rows.0..share.rows.1 {
+        let outer = |r: i64| {
             let mut outer = vec![0; extents.len() - 1];
             let mut rest = r;
             for d in (0..outer.len()).rev() {
                 outer[d] = self.outside.ranges[d].0 + rest % extents[d];
                 rest /= extents[d];
             }
-            self.row(memory, row, &outer, share.columns, (alike, as_one))?;
+            outer
+        };
+        let mut first = share.rows.0;
+        if let Some(together) = &row.together
+            && share.columns.1 - share.columns.0 >= together.least as i64
+            && self.alike(memory, &together.interval, share.columns)
+        {
+            while share.rows.1 - first >= together.rows as i64 {
+                let rows: Vec<Vec<i64>> = (first..first + together.rows as i64).map(outer).collect();
+                self.together(memory, together, &rows, share.columns)?;
+                first += together.rows as i64;
+            }
+        }
+        for r in first..share.rows.1 {
+            self.row(memory, row, &outer(r), share.columns, (alike, as_one))?;
         }
         Ok(())
     }
 
+    /// Several rows at a time, all in the interior.
+    fn together(
+        &mut self,
+        memory: &mut Memory,
+        together: &Together,
+        rows: &[Vec<i64>],
+        (from, to): (i64, i64),
+    ) -> Result<(), Ended> {
+        let none = |_: ValueId| -> i64 { unreachable!("nothing wraps where rows are taken together") };
+        let mut one = Iteration::new(memory, &none, []);
+        one.names.extend(self.outside.names.clone());
+        for (side, outer) in rows.iter().enumerate() {
+            let variables = self.nest.ranges.iter().zip(outer);
+            let name = |range: &Range| Name { side: Some(side), ..Name::value(range.var) };
+            one.names.extend(variables.map(|(range, at)| (name(range), vec![*at as Bits])));
+        }
+        one.run(&together.before)?;
+        let names = one.names;
+        let first = self.outside.ranges[self.outside.ranges.len() - 1].0;
+        let along = Along { names: &names, wrapped: &BTreeMap::new(), from: first, as_one: false };
+        let end = self.interior_loops(memory, &along, &together.inside, (from, to))?;
+        debug_assert_eq!(end, to, "rows together have no careful form");
+        self.ran.together += 1;
+        Ok(())
+    }
+
+    /// Runs the loops over the interval of a row; says how far they came.
+    fn interior_loops(
+        &mut self,
+        memory: &mut Memory,
+        along: &Along,
+        loops: &[For],
+        (lo, hi): (i64, i64),
+    ) -> Result<i64, Ended> {
+        let mut j = lo;
+        for l in loops {
+            let lanes = if let Kind::Lanes(lanes) = l.kind { lanes } else { 1 };
+            let (step, tail) = match l.over {
+                Over::Interior { step, .. } => (step as i64, 0),
+                _ => ((hi - j).max(1), hi - j),
+            };
+            while hi - j >= step {
+                for node in &l.body {
+                    let Node::Iterations(it) = node else { continue };
+                    self.iterations(memory, along, it, (j, lanes, tail as usize))?;
+                }
+                self.ran.inside += 1;
+                j += step;
+            }
+        }
+        Ok(j)
+    }
+
     /// Are all iterations of all rows in the interior?
-    fn alike(&self, memory: &mut Memory, row: &Row, columns: (i64, i64)) -> bool {
+    fn alike(&self, memory: &mut Memory, interval: &Interval, columns: (i64, i64)) -> bool {
         let outer = &self.outside.ranges[..self.outside.ranges.len() - 1];
         (0..1 << outer.len()).all(|corner: usize| {
             let at =
                 |(d, (from, to)): (usize, &(i64, i64))| if corner >> d & 1 == 1 { to - 1 } else { *from };
             let outer: Vec<i64> = outer.iter().enumerate().map(at).collect();
-            let names = self.outside.names(&self.nest.ranges, &row.interval, memory, &outer);
+            let names = self.outside.names(&self.nest.ranges, interval, memory, &outer);
             self.outside
-                .interval(&row.interval, memory, &names, columns)
-                .is_some_and(|(interval, _)| interval == columns)
+                .interval(interval, memory, &names, columns)
+                .is_some_and(|(found, _)| found == columns)
         })
     }
 
@@ -348,22 +417,7 @@ impl Machine<'_> {
         for j in from..lo {
             self.iterations(memory, &along, &careful, (j, 1, 0))?;
         }
-        let mut j = lo;
-        for l in &row.inside {
-            let lanes = if let Kind::Lanes(lanes) = l.kind { lanes } else { 1 };
-            let (step, tail) = match l.over {
-                Over::Interior { step, .. } => (step as i64, 0),
-                _ => ((hi - j).max(1), hi - j),
-            };
-            while hi - j >= step {
-                for node in &l.body {
-                    let Node::Iterations(it) = node else { continue };
-                    self.iterations(memory, &along, it, (j, lanes, tail as usize))?;
-                }
-                self.ran.inside += 1;
-                j += step;
-            }
-        }
+        let j = self.interior_loops(memory, &along, &row.inside, (lo, hi))?;
         for j in j..to {
             self.iterations(memory, &along, &careful, (j, 1, 0))?;
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ebbtide_ir::{ArrayId, Program};
 
-use super::{First, For, Interiors, Kind, Nest, Node, Order, Over, Row};
+use super::{First, For, Interiors, Kind, Nest, Node, Order, Over, Row, Together};
 use crate::kernel::show::{block, narrowing};
 
 /// The text of a nest.
@@ -90,6 +90,17 @@ fn shown_row(program: &Program, row: &Row, depth: usize, out: &mut String) {
     let _ = writeln!(out, "{indent}interior: all j where {}", narrowings.join(", "));
     if row.least > 1 {
         let _ = writeln!(out, "{indent}none in rows of fewer than {} iterations", row.least);
+    }
+    if let Some(Together { rows, least, interval, before, inside }) = &row.together {
+        let all: Vec<String> = interval.narrowings.iter().map(|n| narrowing(program, n)).collect();
+        let _ = writeln!(
+            out,
+            "{indent}{rows} rows at a time of at least {least} iterations where {} in all of them",
+            all.join(", ")
+        );
+        block(program, before, depth + 1, out);
+        inside.iter().for_each(|l| for_loop(program, l, depth + 1, out));
+        let _ = writeln!(out, "{indent}rows one by one");
     }
     row.inside.iter().for_each(|l| for_loop(program, l, depth, out));
     let _ = writeln!(out, "{indent}for all others");

@@ -8,12 +8,13 @@
 //! 5. Rows are taken as one where there are several ranges.
 //! 6. The label for faults stands behind the loops, once.
 //! 7. Where threads note terms in buckets there are no leaves, and the nest has no other loops.
+//! 8. Several rows are taken together where there are several ranges and no leaves, in vectors alone.
 
 use std::fmt;
 
 use ebbtide_ir::leaf::LANES;
 
-use super::{Buckets, First, For, Interiors, Kind, Nest, Node, Over, Row};
+use super::{Buckets, First, For, Interiors, Kind, Nest, Node, Over};
 
 /// Why a nest is not lawful: the number of the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,8 @@ impl fmt::Display for Broken {
 pub(crate) fn verify(nest: &Nest) -> Result<(), Broken> {
     if let Some(Buckets { row, .. }) = &nest.buckets {
         holds(nest.body.is_empty() && nest.reductions.is_empty(), 7)?;
-        return row.inside.iter().try_for_each(|l| interior(row, l, false));
+        holds(row.together.is_none(), 8)?;
+        return row.inside.iter().try_for_each(|l| interior(&row.inside, l, false));
     }
     let [Node::For(shares), Node::Label(_)] = &nest.body[..] else { return Err(Broken(6)) };
     let sums = !nest.reductions.is_empty();
@@ -47,15 +49,20 @@ pub(crate) fn verify(nest: &Nest) -> Result<(), Broken> {
     if let Interiors::AtCornersOrAsOne(_) = interiors {
         holds(nest.ranges.len() > 1 && !sums, 5)?;
     }
-    row.inside.iter().try_for_each(|l| interior(row, l, sums))
+    if let Some(together) = &row.together {
+        holds(nest.ranges.len() > 1 && !sums && together.rows > 1, 8)?;
+        holds(together.inside.iter().all(|l| matches!(l.kind, Kind::Lanes(_))), 8)?;
+        together.inside.iter().try_for_each(|l| interior(&together.inside, l, sums))?;
+    }
+    row.inside.iter().try_for_each(|l| interior(&row.inside, l, sums))
 }
 
 fn holds(condition: bool, rule: usize) -> Result<(), Broken> {
     if condition { Ok(()) } else { Err(Broken(rule)) }
 }
 
-/// A loop over the interval of a row.
-fn interior(row: &Row, l: &For, sums: bool) -> Result<(), Broken> {
+/// One of the loops over the interval of a row.
+fn interior(inside: &[For], l: &For, sums: bool) -> Result<(), Broken> {
     let lanes = match l.kind {
         Kind::Seq => 1,
         Kind::Lanes(lanes) => lanes,
@@ -80,7 +87,7 @@ fn interior(row: &Row, l: &For, sums: bool) -> Result<(), Broken> {
         // What is left is less than a vector only behind a loop over single vectors.
         Over::Tail => {
             let before =
-                row.inside.iter().any(|l| matches!(l.over, Over::Interior { step, .. } if step == lanes));
+                inside.iter().any(|l| matches!(l.over, Over::Interior { step, .. } if step == lanes));
             holds(before && taken == lanes && !sums, 3)
         }
         _ => Err(Broken(3)),

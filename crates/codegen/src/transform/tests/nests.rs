@@ -85,8 +85,14 @@ fn nests_run_every_iteration_as_the_program_says() {
                 inside += ran.inside;
                 if threads == 1 {
                     let rows = if ran.as_one > 0 { ", rows as one" } else { "" };
+                    let together = match ran.together {
+                        0 => String::new(),
+                        times => format!(", rows together {times} times"),
+                    };
                     let Ran { inside, careful, .. } = ran;
-                    counts += &format!("at {extents:?}: {inside} in the interior, {careful} others{rows}\n");
+                    counts += &format!(
+                        "at {extents:?}: {inside} in the interior, {careful} others{rows}{together}\n"
+                    );
                 }
             }
         }
@@ -132,6 +138,9 @@ fn a_nest_that_breaks_a_rule_is_refused() {
     let as_one = || Over::Rows(Interiors::AtCornersOrAsOne(BTreeSet::new()));
     assert_eq!(broken(&|nest| *parts(nest).1 = as_one()), Some(5));
     assert_eq!(broken(&|nest| drop(nest.body.pop())), Some(6));
+    let together = parts(&mut named("rows_together.eb")).2.together.clone();
+    assert!(together.is_some());
+    assert_eq!(broken(&|nest| parts(nest).2.together.clone_from(&together)), Some(8));
     let buckets = named("scatter.eb").buckets;
     assert_eq!(broken(&|nest| nest.buckets.clone_from(&buckets)), Some(7));
 }
