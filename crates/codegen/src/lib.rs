@@ -24,6 +24,7 @@ mod unit;
 pub use analysis::bucket_scatter::room_for_notes;
 pub use analysis::kept_terms::{TERM_WORDS, room_for_terms, sums_of_kept_terms};
 pub use analysis::ordered_updates::{STAGING_WORDS, loops_on_one_thread, staging_bytes};
+pub use analysis::term_runs::{RoomForRuns, TermRuns, room_for_runs};
 pub use kernel::machine::{Target, Threads, WORTH_SHARING, Width};
 pub use target::{c_unit, cuda_unit};
 pub use unit::{Access, COUNTERS, FaultReport, Position, Unit};

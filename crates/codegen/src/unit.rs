@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ebbtide_ir::{ArrayId, Fault, LibraryCall, ParId, Program, Requirement, Site};
 
+use crate::analysis::term_runs::TermRuns;
 use crate::kernel::machine::Width;
 
 /// The text of a program and what is needed to understand its faults.
@@ -21,6 +22,8 @@ pub struct Unit {
     pub reductions: usize,
     /// By parallel loop: how many terms of ordered sums at shared elements an iteration notes, or a guess.
     pub noted: BTreeMap<ParId, usize>,
+    /// By parallel loop: the sums at shared elements whose terms are counted (law 8).
+    pub counted: BTreeMap<ParId, TermRuns>,
     /// The most reductions of one parallel loop whose terms are kept before they are added.
     pub kept_terms: usize,
     /// The library operations, by number.

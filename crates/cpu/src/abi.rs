@@ -86,6 +86,15 @@ pub(crate) struct ThreadFrame {
     pub passed: i64,
     pub apart: i64,
     pub looks: i64,
+    pub runs: *mut u8,
+    pub counts: *mut u16,
+    pub finished: *mut u8,
+    pub countable: i64,
+    pub summable: i64,
+    pub counted: i64,
+    pub summed: i64,
+    pub epoch: i64,
+    pub most_counted: i64,
 }
 
 /// A packed tape; `eb_packed` of the prelude.

@@ -12,6 +12,7 @@ mod operation;
 mod pool;
 mod processor;
 mod staging;
+mod term_counts;
 mod team;
 mod threads;
 mod work;

@@ -1,5 +1,6 @@
 //! Running compiled code.
 
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
@@ -7,7 +8,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
 use ebbtide_codegen::{
-    COUNTERS, FaultReport, Target, Threads, Unit, c_unit, room_for_notes, room_for_terms, sums_of_kept_terms,
+    COUNTERS, FaultReport, RoomForRuns, Target, Threads, Unit, c_unit, room_for_notes, room_for_runs, room_for_terms, sums_of_kept_terms,
 };
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
@@ -26,6 +27,7 @@ use crate::leave_vectors::leave_vectors;
 use crate::operation::{Context, call};
 use crate::pool::Pool;
 use crate::staging::Staging;
+use crate::term_counts::{Part, TermCounts};
 use crate::work::{Given, is_countable};
 
 /// Sleeps until the generation is no longer the one that the caller has seen.
@@ -69,11 +71,19 @@ unsafe impl Backend for Cpu {
         Some(&self.counters)
     }
 
-    fn scratch_bytes(&self, program: &Program, facts: &Facts, value: &dyn Fn(ValueId) -> Option<i64>) -> u64 {
+    fn scratch_bytes(
+        &self,
+        program: &Program,
+        facts: &Facts,
+        value: &dyn Fn(ValueId) -> Option<i64>,
+        elements: &dyn Fn(ArrayId) -> u64,
+    ) -> u64 {
         let threads = self.pool.threads();
         let sums = if threads > 1 { sums_of_kept_terms(program, facts) } else { 0 };
         let notes = room_for_notes(program, facts, [&program.body], threads, value);
-        partial_sums(program, facts, value) + notes.max(room_for_terms(sums, [&program.body], value))
+        let none = BTreeMap::new();
+        let runs = room_for_runs((program, facts), [&program.body], value, elements, &none).bytes();
+        runs + partial_sums(program, facts, value) + notes.max(room_for_terms(sums, [&program.body], value))
     }
 
     fn compile(
@@ -139,6 +149,7 @@ unsafe impl Backend for Cpu {
             segments: segments.iter().map(|block| (*block).clone()).collect(),
             decided: Mutex::default(),
             staging: Mutex::default(),
+            term_counts: Mutex::default(),
         }))
     }
 }
@@ -159,6 +170,8 @@ struct Native {
     decided: Mutex<Option<Arc<Decided>>>,
     /// Memory in which threads noted terms, for the next launch.
     staging: Mutex<Vec<Staging>>,
+    /// Where threads counted terms in earlier launches.
+    term_counts: Mutex<Vec<TermCounts>>,
 }
 
 /// What a launch that nobody can stop looks at.
@@ -184,6 +197,8 @@ struct Decided {
     leaves: usize,
     /// The bytes in which all threads together note or keep terms of sums.
     room: u64,
+    /// Where they count terms.
+    runs: RoomForRuns,
 }
 
 // SAFETY (*Bounds*): every index of the generated code is checked, or proved with arithmetic that cannot wrap;
@@ -209,10 +224,11 @@ struct Private {
     tapes: Vec<Vec<*mut u8>>,
     tape_heads: Vec<*mut *mut u8>,
     depth: Vec<i64>,
+    counts: Part,
 }
 
 impl Private {
-    fn of(frame: &Frame, taped: bool, packed: &[(ArrayId, Packed)]) -> Private {
+    fn of(frame: &Frame, taped: bool, packed: &[(ArrayId, Packed)], counts: Part) -> Private {
         // A program without tapes looks at none of their tables.
         let kept = if taped { &frame.tapes[..] } else { &[] };
         let mut tapes: Vec<Vec<*mut u8>> = kept.iter().map(|t| t.places.clone()).collect();
@@ -225,6 +241,7 @@ impl Private {
             tape_heads,
             tapes,
             depth: kept.iter().map(|t| t.depth as i64).collect(),
+            counts,
         }
     }
 }
@@ -268,7 +285,8 @@ impl Native {
         let leaves = if self.unit.reductions == 0 { 0 } else { given.leaves(&self.facts, &self.segments) };
         let notes = given.room_for_notes(&self.facts, &self.segments, self.pool.threads());
         let room = notes.max(given.room_for_terms(self.unit.kept_terms, &self.segments));
-        let decided = Arc::new(Decided { shape, scalars, threads, leaves: leaves as usize, room });
+        let runs = given.room_for_runs(&self.facts, &self.segments, &self.unit.counted, &shape);
+        let decided = Arc::new(Decided { shape, scalars, threads, leaves: leaves as usize, room, runs });
         *last = Some(decided.clone());
         decided
     }
@@ -277,6 +295,12 @@ impl Native {
     fn staging(&self, bytes: u64) -> Staging {
         let left = self.staging.lock().unwrap_or_else(PoisonError::into_inner).pop();
         left.filter(|left| left.bytes() >= bytes).unwrap_or_else(|| Staging::of(bytes))
+    }
+
+    /// Memory for counts: what the last launch left, if it is enough.
+    fn term_counts(&self, room: RoomForRuns) -> TermCounts {
+        let left = self.term_counts.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        left.filter(|left| left.holds(room)).unwrap_or_else(|| TermCounts::of(room))
     }
 
     fn run_segment(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome> {
@@ -331,6 +355,8 @@ impl Native {
         let alone = wanted == 1 && self.unit.kept_terms == 0;
         let mut staging = if alone { Staging::default() } else { self.staging(decided.room) };
         let staging_at = Shareable(staging.address());
+        let mut counts = self.term_counts(decided.runs);
+        let part = counts.part();
         let resume = match start {
             Start::Beginning => -1,
             Start::At(place) => {
@@ -349,7 +375,7 @@ impl Native {
         let bounds = Shareable(frame.scalars.bounds.as_mut_ptr());
         let kept = &frame.kept;
         let mut privates: Vec<Private> =
-            (0..wanted).map(|_| Private::of(frame, self.taped, &packed)).collect();
+            (0..wanted).map(|_| Private::of(frame, self.taped, &packed, part)).collect();
         let enter = |thread: usize,
                      threads: usize,
                      private: &mut Private,
@@ -380,12 +406,22 @@ impl Native {
                 passed: 0,
                 apart: PASSES_APART,
                 looks: 0,
+                runs: std::ptr::null_mut(),
+                counts: private.counts.counts,
+                finished: private.counts.sums,
+                countable: private.counts.elements,
+                summable: private.counts.bytes,
+                counted: 0,
+                summed: 0,
+                epoch: private.counts.epoch,
+                most_counted: private.counts.most,
             };
             // SAFETY (*Bounds*, *Exclusive access*): every table has an entry for each identifier of the program
             // that the code was made from; arrays are owned or exclusively borrowed by the launch; indices are
             // checked or proved in the code itself.
             unsafe { entry(&mut own) };
             leave_vectors();
+            (private.counts.epoch, private.counts.most) = (own.epoch, own.most_counted);
         };
         let tables = [
             Shareable(frame.scalars.values.as_mut_ptr()),
@@ -417,6 +453,11 @@ impl Native {
         };
         if !together {
             enter(0, 1, &mut privates[0], shared_at.get(), tables.map(Shareable::get), passes_at.get());
+        }
+        // Behind a fault threads may have counted different loops: such counts are given back.
+        if shared.fault == 0 && decided.runs.elements > 0 {
+            counts.ended(&privates[0].counts);
+            self.term_counts.lock().unwrap_or_else(PoisonError::into_inner).push(counts);
         }
         if staging.bytes() > 0 {
             self.staging.lock().unwrap_or_else(PoisonError::into_inner).push(staging);

@@ -3,9 +3,13 @@
 //!
 //! The unit of work is an addition. What cannot be computed from the arguments of a launch is estimated.
 
-use ebbtide_codegen::{WORTH_SHARING, room_for_notes, room_for_terms};
+use std::collections::BTreeMap;
+
+use ebbtide_codegen::{
+    RoomForRuns, TermRuns, WORTH_SHARING, room_for_notes, room_for_runs, room_for_terms,
+};
 use ebbtide_ir::{
-    ArrayId, Block, Facts, LibraryCall, LibraryOp, Literal, Loop, LoopKind, Op, Par, Program, Sharing, Stmt,
+    ArrayId, Block, Facts, LibraryCall, LibraryOp, Literal, Loop, LoopKind, Op, Par, ParId, Program, Sharing, Stmt,
     ValueId, leaf, walk,
 };
 use ebbtide_runtime::{View, follows_from_arguments, from_arguments};
@@ -219,6 +223,21 @@ impl Given<'_> {
     pub fn room_for_notes(&self, facts: &Facts, segments: &[Block], threads: usize) -> u64 {
         let value = |v| from_arguments(self.program, v, self.views, self.scalars).map(|bits| bits as i64);
         room_for_notes(self.program, facts, segments, threads, &value)
+    }
+
+    /// The memory in which threads count the terms of these segments, where arrays have these shapes, a row each.
+    pub fn room_for_runs(
+        &self,
+        facts: &Facts,
+        segments: &[Block],
+        known: &BTreeMap<ParId, TermRuns>,
+        shape: &[i64],
+    ) -> RoomForRuns {
+        let value = |v| from_arguments(self.program, v, self.views, self.scalars).map(|bits| bits as i64);
+        let row = shape.len() / self.program.arrays.len().max(1);
+        let extents = |array: ArrayId| shape.iter().skip(row * array.index()).take(row);
+        let elements = |array: ArrayId| extents(array).fold(1, |all: u64, n| all.saturating_mul(*n as u64));
+        room_for_runs((self.program, facts), segments, &value, &elements, known)
     }
 
     /// The bytes in which threads keep the terms of so many sums while they run these segments.

@@ -10,9 +10,10 @@ mod par;
 mod poison;
 mod position;
 mod race_log;
+mod runs;
 mod sums;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use crate::analysis::leaf::LANES;
@@ -122,6 +123,9 @@ pub struct Machine<'p, 'a> {
     iterations: Vec<u64>,
     /// The updates of the parallel loop that runs now which law 8 takes by leaves.
     reductions: HashMap<WriteId, Reduction>,
+    /// Those that it takes run by run, and the elements to which they have added.
+    by_runs: HashSet<WriteId>,
+    runs: runs::Runs,
     /// The lane of the iteration that runs now.
     lane: usize,
     /// The parallel loop that runs now, where a mode wants to know of its iterations.
@@ -181,6 +185,8 @@ impl<'p, 'a> Machine<'p, 'a> {
             trail: Vec::new(),
             iterations: Vec::new(),
             reductions: HashMap::new(),
+            by_runs: HashSet::new(),
+            runs: runs::Runs::default(),
             lane: 0,
             underway: None,
             executions: 0,

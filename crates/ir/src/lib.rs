@@ -117,7 +117,7 @@ mod verify;
 pub use analysis::affine::{Affine, Affines, is_zero};
 pub use analysis::alike::alike_shapes;
 pub use analysis::dataflow;
-pub use analysis::dependence::{ParFacts, Sharing, apart, loads_own};
+pub use analysis::dependence::{ParFacts, RUN, Sharing, apart, loads_own};
 pub use analysis::entry::{Derivation, Entry, Made, loop_bounds};
 pub use analysis::leaf;
 pub use builder::{Builder, Mark};
@@ -133,4 +133,4 @@ pub use verify::{Facts, depends_on_arguments_alone, verify, verify_source};
 /// It changes with every change of the laws that can change a bit of a result: the order of a sum, the rounding of an
 /// operation, the definition of a function. It is part of a program's hash, of the key of compiled code, of stored yields
 /// and of the identity of a durable run, so that no run begun under one version is continued under another.
-pub const LAWS: u32 = 4;
+pub const LAWS: u32 = 5;

@@ -30,6 +30,7 @@ pub(crate) mod rows_side_by_side;
 pub(crate) mod shared_updates;
 pub(crate) mod team_sums;
 pub(crate) mod term_counts;
+pub(crate) mod term_runs;
 pub(crate) mod thread_ownership;
 pub(crate) mod varying;
 pub(crate) mod vector_costs;

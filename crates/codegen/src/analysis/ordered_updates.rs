@@ -135,6 +135,11 @@ pub(crate) fn notes(program: &Program, facts: &Facts, par: &Par) -> Option<Notes
     Some(Notes { tables, updates, counts })
 }
 
+/// How many terms an iteration adds to elements of an array that others share, at most, where that is a number.
+pub(crate) fn most_terms(program: &Program, facts: &ParFacts, par: &Par, array: ArrayId) -> Option<usize> {
+    Updates { program, facts, array }.count(&par.body)
+}
+
 /// The ordered updates of one array.
 struct Updates<'a> {
     program: &'a Program,

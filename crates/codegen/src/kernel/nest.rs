@@ -18,6 +18,7 @@ use ebbtide_ir::{ArrayId, Combine, Range, Type};
 use super::interval::Interval;
 use super::stmt::Body;
 use super::work::Work;
+use crate::analysis::term_runs::TermRuns;
 
 /// A parallel loop.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,8 @@ pub(crate) struct Nest {
     pub body: Vec<Node>,
     /// It, where threads share it in buckets; the body is empty then.
     pub buckets: Option<Buckets>,
+    /// The arrays to which iterations add terms that are counted (law 8), by number.
+    pub counted: TermRuns,
 }
 
 /// A loop that combines at shared elements in the order of iterations. Where that pays, threads note terms in buckets: a batch of

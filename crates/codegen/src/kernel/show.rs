@@ -110,6 +110,7 @@ fn statement(program: &Program, stmt: &Stmt) -> String {
                 Manner::Leader => "by the leader ",
                 Manner::Noted(_) => "noted ",
                 Manner::Bucket(_) => "in a bucket ",
+                Manner::Counted => "counted ",
             };
             let how = match how {
                 None => "=",

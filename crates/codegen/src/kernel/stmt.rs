@@ -194,6 +194,8 @@ pub(crate) enum Manner {
     /// Where threads note terms, it is noted in a bucket of a table, for the thread that combines all terms of the elements of
     /// that bucket in order; where one thread runs the loop, it is combined at once.
     Bucket(usize),
+    /// It is added to at once, and its terms are counted: each run of them is a sum of its own (law 8).
+    Counted,
 }
 
 /// What goes wrong in an iteration, besides elements that do not exist or are taken.

@@ -10,7 +10,9 @@ enum { EB_CHUNK = $CHUNK, EB_CHUNK_HEAD = 16, EB_TABLES = $TABLES };
 typedef struct { char *first, *to; } eb_bucket; /* its first chunk; where the next term goes, at the end of a chunk perhaps */
 typedef struct {
     void *array;
-    void (*combine)(void *array, const char *terms, const char *end);
+    void (*combine)(void *array, eb_runs *runs, const char *terms, const char *end);
+    eb_runs *runs;          /* what it counts, if anything, and how it adds up finished runs */
+    void (*end_runs)(const eb_frame *f, eb_runs *runs, void *array, i64 buckets, i32 shift);
     eb_bucket *buckets;
     i32 shift;              /* so many bits of an offset tell the elements of a block apart */
 } eb_table;
@@ -59,12 +61,13 @@ static __attribute__((noinline)) eb_notes *eb_begin_notes(eb_frame *f, i64 table
     return n;
 }
 
-static __attribute__((noinline)) eb_bucket *eb_begin_table(eb_notes *n, i64 number, void *array, i64 elements, void (*combine)(void *, const char *, const char *)) {
+static __attribute__((noinline)) eb_bucket *eb_begin_table(eb_notes *n, i64 number, void *array, i64 elements, void (*combine)(void *, eb_runs *, const char *, const char *),
+    eb_runs *runs, void (*end_runs)(const eb_frame *, eb_runs *, void *, i64, i32)) {
     eb_table *const table = &n->table[number];
     eb_bucket *const buckets = (eb_bucket *)(n + 1) + number * n->buckets;
     i32 shift = 4;
     while (shift < 8 && elements >> shift > 16 * n->buckets) shift++;
-    *table = (eb_table){array, combine, buckets, shift};
+    *table = (eb_table){array, combine, runs, end_runs, buckets, shift};
     for (i64 b = 0; b < n->buckets; b++) buckets[b] = (eb_bucket){0, 0};
     return buckets;
 }
@@ -80,15 +83,16 @@ static void eb_combine_notes(const eb_notes *n, i64 first, i64 last) {
                 for (const char *chunk = bucket->first, *next; chunk; chunk = next) {
                     next = *(char *const *)chunk;
                     if (next) for (i64 k = 0; k < EB_CHUNK; k += 64) __builtin_prefetch(next + k);
-                    table->combine(table->array, chunk + EB_CHUNK_HEAD, next ? chunk + EB_CHUNK : bucket->to);
+                    table->combine(table->array, table->runs, chunk + EB_CHUNK_HEAD, next ? chunk + EB_CHUNK : bucket->to);
                 }
             }
         }
     }
 }
 
-/* All threads combine what is noted until none waits, or until this one may continue in the middle of its iterations. */
-static __attribute__((noinline)) i32 eb_combine_rounds(eb_notes *n, i32 waits) {
+/* All threads combine what is noted until none waits, or until this one may continue in the middle of its iterations. Behind the
+   last batch of a loop each adds up the runs of its own elements. */
+static __attribute__((noinline)) i32 eb_combine_rounds(eb_notes *n, i32 waits, i32 ends) {
     eb_frame *const f = n->f;
     if (n->over) return 1;
     if (f->thread == 0) eb_stopped(f);
@@ -104,6 +108,10 @@ static __attribute__((noinline)) i32 eb_combine_rounds(eb_notes *n, i32 waits) {
             used = eb_max(used, other->left - (char *)other);
         }
         eb_combine_notes(n, first, last);
+        for (i64 k = 0; k < n->tables && ends && !any; k++) {
+            const eb_table *const table = &n->table[k];
+            if (table->runs) table->end_runs(f, table->runs, table->array, n->buckets, table->shift);
+        }
         if (eb_barrier(f)) return n->over = 1;
         if (f->thread >= first && f->thread <= last) {
             n->left = (char *)n + eb_head_bytes(f->threads, n->tables);
@@ -126,7 +134,7 @@ static __attribute__((noinline)) i32 eb_combine_rounds(eb_notes *n, i32 waits) {
 
 /* A chunk for the next terms of a bucket; none if the launch must end. */
 static __attribute__((noinline)) char *eb_next_chunk(eb_notes *n, eb_bucket *bucket) {
-    if (n->end - n->left < EB_CHUNK && eb_combine_rounds(n, 1)) return 0;
+    if (n->end - n->left < EB_CHUNK && eb_combine_rounds(n, 1, 0)) return 0;
     char *const chunk = n->left;
     n->left += EB_CHUNK;
     *(char **)chunk = 0;

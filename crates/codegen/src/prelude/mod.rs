@@ -3,7 +3,7 @@
 mod matmul;
 mod transpose;
 
-use ebbtide_ir::leaf;
+use ebbtide_ir::{RUN, leaf};
 use ebbtide_math::Format;
 use ebbtide_math::c::Shape;
 
@@ -28,12 +28,16 @@ pub(crate) fn c() -> String {
     leaves(include_str!("prelude.c"))
         .replace("$WORTH_SHARING", &format!("{WORTH_SHARING:.1}"))
         .replace("$KEPT", &KEPT.to_string())
+        .replace("$RUN", &RUN.to_string())
 }
 
 /// The text with the numbers of law 8 in it.
 fn leaves(text: &str) -> String {
     text.replace("$LEAVES", &leaf::MOST.to_string()).replace("$LEAF", &leaf::LEAST.to_string())
 }
+
+/// How terms of an element are counted, in C.
+pub(crate) const TERM_RUNS: &str = include_str!("term_runs.c");
 
 /// How threads note terms in buckets, in C.
 pub(crate) fn bucket_scatter() -> String {

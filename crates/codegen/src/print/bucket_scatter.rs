@@ -28,7 +28,13 @@ impl Emitter<'_> {
         line!(self, "const i64 mask = noted ? notes->buckets - 1 : 0;");
         for (k, (array, how)) in tables.iter().enumerate() {
             let (combine, length) = (self.combine_terms(*array, *how), self.length(*array));
-            let begin = format!("eb_begin_table(notes, {k}, a{}, {length}, {combine})", array.index());
+            let t = c_type(self.program.array(*array).ty);
+            let runs = match self.counted_number(*array) {
+                Some(number) => format!("runs + {number}, eb_end_runs_{t}"),
+                None => "0, 0".to_string(),
+            };
+            let begin =
+                format!("eb_begin_table(notes, {k}, a{}, {length}, {combine}, {runs})", array.index());
             line!(self, "eb_bucket *const bucket{k} = noted ? {begin} : 0;");
             line!(self, "const i32 shift{k} = noted ? notes->table[{k}].shift : 0;");
         }
@@ -44,12 +50,21 @@ impl Emitter<'_> {
         line!(self, "at += jt - jf;");
         row(self);
         line!(self, "}}");
-        line!(self, "exit{exit}: if (noted && eb_combine_rounds(notes, 0)) break;");
+        line!(self, "exit{exit}: if (noted && eb_combine_rounds(notes, 0, done + batch >= iterations)) break;");
         line!(self, "done += batch; }}");
+        for (array, _) in tables {
+            if let Some(number) = self.counted_number(*array) {
+                let (a, t) = (array.index(), c_type(self.program.array(*array).ty));
+                line!(
+                    self,
+                    "if (!noted && f->thread == 0) eb_end_runs_{t}(f, runs + {number}, a{a}, 0, 0);"
+                );
+            }
+        }
     }
 
     /// How many elements an array has, as a C expression.
-    fn length(&self, array: ArrayId) -> String {
+    pub fn length(&self, array: ArrayId) -> String {
         let a = array.index();
         (0..self.program.array(array).rank).fold("1".to_string(), |n, d| format!("eb_times({n}, d{a}_{d})"))
     }
@@ -58,15 +73,21 @@ impl Emitter<'_> {
     fn combine_terms(&mut self, array: ArrayId, how: Combine) -> String {
         let ty = self.program.array(array).ty;
         let t = c_type(ty);
+        let counted = self.counted_number(array).is_some();
         let name = match how {
+            Combine::Add if counted => format!("eb_count_terms_{t}"),
             Combine::Add => format!("eb_add_terms_{t}"),
             Combine::Min => format!("eb_min_terms_{t}"),
             Combine::Max => format!("eb_max_terms_{t}"),
         };
         let combined = self.combine(how, Ty::One(ty), "a[term->at]", "term->value");
+        let count = match counted {
+            true => format!(" if (eb_counted(r, term->at)) eb_finish_run_{t}(r, a, term->at);"),
+            false => String::new(),
+        };
         let text = format!(
-            "static void {name}(void *array, const char *at, const char *end) {{ {t} *const a = array; \
-             for (const eb_term_{t} *term = (const void *)at; term != (const void *)end; term++) a[term->at] = {combined}; }}\n"
+            "static void {name}(void *array, eb_runs *r, const char *at, const char *end) {{ {t} *const a = array; (void)r; \
+             for (const eb_term_{t} *term = (const void *)at; term != (const void *)end; term++) {{ a[term->at] = {combined};{count} }} }}\n"
         );
         self.combining.insert(name.clone(), text);
         name

@@ -9,6 +9,7 @@ use ebbtide_math::c::{Item, Shape};
 use ebbtide_math::{Format, Kernel};
 
 use crate::analysis::packed_tapes::PackedTapes;
+use crate::analysis::term_runs::TermRuns;
 use crate::analysis::thread_ownership::{Mapping, OnEntry};
 use crate::kernel::machine::{Family, Target, Width};
 use crate::kernel::name::Name;
@@ -47,6 +48,9 @@ pub(crate) struct Emitter<'p> {
     pub combiners: BTreeMap<String, String>,
     /// The functions that combine noted terms, by name; on a CPU.
     pub combining: BTreeMap<String, String>,
+    /// By parallel loop: the updates whose terms are counted. Those of the loop being printed.
+    pub counted: BTreeMap<ParId, TermRuns>,
+    pub counting: TermRuns,
     /// The functions that add kept terms, by name; on a CPU.
     pub adding: BTreeMap<String, String>,
     /// The library operations, by number.
@@ -126,6 +130,8 @@ impl<'p> Emitter<'p> {
             kept_terms: 0,
             combiners: BTreeMap::new(),
             combining: BTreeMap::new(),
+            counted: BTreeMap::new(),
+            counting: TermRuns::default(),
             adding: BTreeMap::new(),
             calls: Vec::new(),
             widths: Vec::new(),
@@ -181,6 +187,7 @@ impl<'p> Emitter<'p> {
             requirements: self.requirements,
             reductions: self.reductions,
             noted: self.noted,
+            counted: self.counted,
             kept_terms: self.kept_terms,
             calls: self.calls,
             widths: self.widths,

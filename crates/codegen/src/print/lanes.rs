@@ -1,6 +1,6 @@
 //! The elements of the lanes of vectors, as C: how they are loaded, stored, and combined with.
 
-use ebbtide_ir::Literal;
+use ebbtide_ir::{Combine, Literal};
 
 use crate::kernel::expr::Expr;
 use crate::kernel::name::Ty;
@@ -62,7 +62,42 @@ impl Emitter<'_> {
         if !notes.is_empty() {
             line!(self, "if (noted) {{ {each} {{{notes} }} }} else");
         }
-        line!(self, "{{ {t} sum = a{array}[place]; {each} {{{sums} }} a{array}[place] = sum; }} }}");
+        let all = format!("{{ {t} sum = a{array}[place]; {each} {{{sums} }} a{array}[place] = sum; }}");
+        let Some(number) = self.counted_number(element.array).filter(|_| *how == Combine::Add) else {
+            return line!(self, "{all} }}");
+        };
+        // A run may end among these terms: then they are added one by one.
+        let terms = 1 + more.len();
+        line!(self, "{{ i64 all = 0; {each} all += {terms};");
+        line!(self, "if (eb_count_all(f, {number}, place, all)) {all}");
+        let adds: String = (0..terms)
+            .map(|k| format!(" eb_add_counted_{t}(f, {number}, a{array}, place, terms{k}[k]);"))
+            .collect();
+        line!(self, "else {each} {{{adds} }} }} }}");
+    }
+
+    /// Counts the terms that the elements of lanes have just got, one each. Lanes have elements of their own: where several updates
+    /// are one statement, lanes share the element.
+    pub fn count_lanes(
+        &mut self,
+        cx: Context,
+        (element, stride, part): (&Element, &Stride, Part),
+        ty: Ty,
+        when: Option<&Expr>,
+    ) {
+        let (Ty::Vector(one, _), Some(number)) = (ty, self.counted_number(element.array)) else { return };
+        let (t, a) = (c_type(one), element.array.index());
+        let (at, stride, count) = self.place_of_lanes(cx, ty, element, stride, part);
+        line!(self, "{{ const i64 first = ({at}) - a{a};");
+        let mut each = format!("for (int k = 0; k < {count}; k++)");
+        if let Some(mask) = when {
+            let here = self.here(mask, ty, cx.pace);
+            line!(self, "const {} here = {here};", c_ty(ty));
+            each += " if (here[k] != 0)";
+        }
+        let stride = stride.map_or(String::new(), |stride| format!(" * ({stride})"));
+        line!(self, "{each} {{ const i64 place = first + k{stride};");
+        line!(self, "if (eb_count_term(f, {number}, place)) eb_end_run_{t}(f, {number}, a{a}, place); }} }}");
     }
 
     /// How the elements of all lanes are loaded, and the beginning of how they are stored.

@@ -34,6 +34,7 @@ pub(crate) mod region;
 pub(crate) mod row_tiles;
 pub(crate) mod segment;
 pub(crate) mod statements;
+pub(crate) mod term_runs;
 pub(crate) mod thread_ownership;
 
 #[cfg(test)]

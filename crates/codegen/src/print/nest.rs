@@ -46,6 +46,7 @@ impl Emitter<'_> {
         let label = |node: &Node| if let Node::Label(exit) = node { Some(*exit) } else { None };
         let exit = nest.body.iter().find_map(label).unwrap_or_default();
         let printed = Printed { nest, reductions, cx: Context::often(exit) };
+        self.begin_runs(&nest.counted);
         if let Some(buckets) = &nest.buckets {
             let noting = Printed { cx: Context::often(buckets.exit), ..printed };
             self.batches(buckets, printed.last(), |text| {
@@ -62,6 +63,9 @@ impl Emitter<'_> {
                 // Rows and iterations stand in loops.
                 Node::Row(_) | Node::Iterations(_) => {}
             }
+        }
+        if nest.buckets.is_none() {
+            self.end_runs(&nest.counted);
         }
     }
 

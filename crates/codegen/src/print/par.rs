@@ -6,6 +6,7 @@ use ebbtide_ir::{Asked, Combine, Par, Range, Stmt, Store, ValueId, walk};
 
 use crate::analysis::bounds_proof::Prover;
 use crate::analysis::names::{reductions, values_inside};
+use crate::analysis::term_runs::TermRuns;
 use crate::kernel::bounds_test::Test;
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
@@ -83,7 +84,9 @@ impl Emitter<'_> {
         let (domain, ()) = self.apart(|text| text.domain(par));
         let variables = par.ranges.iter().map(|r| (Name::value(r.var).to_string(), "i64".to_string()));
         self.loops.in_iteration = variables.collect();
+        self.counts_runs(par, &nest.counted);
         let (text, ()) = self.apart(|text| text.nest(&nest, reductions));
+        self.counting = TermRuns::default();
         self.loop_apart(domain, text);
         if reductions.is_empty() {
             line!(self, "i64 wild = 0; (void)wild;");

@@ -270,9 +270,13 @@ impl Emitter<'_> {
                 let mask = self.expr(mask, cx.pace);
                 value = format!("op_select_{}({mask}, {value}, {load})", c_ty(*ty));
             }
-            return line!(self, "{store}{value}{end};");
+            line!(self, "{store}{value}{end};");
+            if *manner == Manner::Counted {
+                self.count_lanes(cx, (element, stride, *part), *ty, when.as_ref());
+            }
+            return;
         }
-        let noted = matches!(manner, Manner::Noted(_) | Manner::Bucket(_));
+        let noted = matches!(manner, Manner::Noted(_) | Manner::Bucket(_) | Manner::Counted);
         let offset = if noted { self.offset(cx, element) } else { String::new() };
         let text = if offset.is_empty() { self.element(cx, element) } else { String::new() };
         let value = self.expr(value, cx.pace);
@@ -292,20 +296,26 @@ impl Emitter<'_> {
                 );
             }
             (Manner::Bucket(table), _) => {
-                let element = format!("a{}[place]", element.array.index());
+                let array = element.array;
+                let element = format!("a{}[place]", array.index());
                 let combined = how.map_or("term".to_string(), |how| self.combine(how, *ty, &element, "term"));
                 let t = c_ty(*ty);
                 let rarely = if cx.pace == Pace::Rare { "rarely_" } else { "" };
                 let note =
                     format!("eb_note_{rarely}{t}(notes, bucket{table}, mask, shift{table}, place, term)");
+                let counted = self.count_term(array, *ty);
                 for value in [value].iter().chain(&more) {
                     line!(self, "{only}{{ const i64 place = {offset}; const {t} term = {value};");
                     line!(
                         self,
-                        "if (noted) {{ if ({note}) goto exit{}; }} else {element} = {combined}; }}",
+                        "if (noted) {{ if ({note}) goto exit{}; }} else {{ {element} = {combined};{counted} }} }}",
                         cx.exit
                     );
                 }
+            }
+            (Manner::Counted, _) => {
+                let terms: Vec<String> = [value].into_iter().chain(more).collect();
+                self.add_counted(element.array, *ty, (&only, &offset), &terms);
             }
             (Manner::Atomic, Some(how)) => {
                 line!(self, "{only}eb_atomic_{}(&{text}, {value});", word(*how));

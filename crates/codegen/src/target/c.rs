@@ -79,6 +79,9 @@ pub fn c_unit(
             source.push_str(&prelude::waiting(ty, *places));
         }
     }
+    if !text.counted.is_empty() || !text.combining.is_empty() {
+        source.push_str(prelude::TERM_RUNS);
+    }
     if !text.combining.is_empty() {
         source.push_str(&prelude::bucket_scatter());
         text.combining.values().for_each(|function| source.push_str(function));

@@ -45,7 +45,7 @@ impl Joined<'_> {
     fn statement(&mut self, stmt: Stmt) {
         match &stmt {
             Stmt::Store { element, how: Some(how), manner, when: None, .. }
-                if is_sure(element) && matches!(manner, Manner::Plain | Manner::Bucket(_)) =>
+                if is_sure(element) && matches!(manner, Manner::Plain | Manner::Bucket(_) | Manner::Counted) =>
             {
                 let same = self.open.iter().copied().find(|at| match &self.out[*at] {
                     Some(Stmt::Store { element: other, how: Some(by), manner: like, .. }) => {

@@ -14,6 +14,7 @@ use crate::analysis::lane_order::in_lane_order;
 use crate::analysis::names::{scatters, values_inside};
 use crate::analysis::row_form::{RowForm, VectorForm, row_form};
 use crate::analysis::rows_side_by_side::rows_side_by_side;
+use crate::analysis::term_runs::term_runs;
 use crate::analysis::work::{is_light, work};
 use crate::kernel::machine::{Target, Threads};
 use crate::kernel::nest::{
@@ -43,10 +44,11 @@ impl ParallelLoop<'_> {
     pub fn nest(&self, forms: &mut Forms) -> Nest {
         let ParallelLoop { program, facts, par, reductions, .. } = *self;
         let inside = values_inside(par);
+        let counted = term_runs(program, facts, par);
         if let Some(buckets) = self.buckets(forms, &inside) {
             let (ranges, order) = (par.ranges.clone(), Order::OfProgram);
             let nest =
-                Nest { ranges, order, reductions: Vec::new(), body: Vec::new(), buckets: Some(buckets) };
+                Nest { ranges, order, reductions: Vec::new(), body: Vec::new(), buckets: Some(buckets), counted };
             forms.made(&nest);
             return nest;
         }
@@ -62,7 +64,8 @@ impl ParallelLoop<'_> {
             Some(columns) => (Order::Exchanged, columns),
             None => (Order::OfProgram, par),
         };
-        let rows = self.rows(forms, exchanged, &form);
+        let shared = Shared { counted_runs: counted.updates.clone(), ..Shared::default() };
+        let rows = self.rows(forms, (exchanged, &shared), &form);
         let over = match (reductions, order, &par.ranges[..]) {
             ([], Order::OfProgram, [_]) => Over::Columns { aligned: ALIGNED },
             ([], Order::OfProgram, _) => Over::Rows(Interiors::OfEach),
@@ -78,6 +81,7 @@ impl ParallelLoop<'_> {
             reductions: reductions.iter().map(|(how, s)| (*how, program.array(s.array).ty)).collect(),
             body: vec![Node::For(shares), Node::Label(exit)],
             buckets: None,
+            counted,
         };
         forms.made(&nest);
         nest
@@ -108,8 +112,8 @@ impl ParallelLoop<'_> {
     }
 
     /// The loop over the rows of a share.
-    fn rows(&self, forms: &mut Forms, par: &Par, form: &RowForm) -> For {
-        let it = Iterations { par, shared: &Shared::default(), team: Team::Alone };
+    fn rows(&self, forms: &mut Forms, (par, shared): (&Par, &Shared), form: &RowForm) -> For {
+        let it = Iterations { par, shared, team: Team::Alone };
         let careful = forms.checked_at_once(&it);
         let mut row = self.row(forms, &it, &form.interior, careful, form.vectors.ok());
         let interiors = match forms.leaves_out(Step::Interior) {

@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub counted: bool,
     /// The updates that threads note in buckets, each in a table.
     pub in_buckets: BTreeMap<(ArrayId, Indices), usize>,
+    /// The updates that are made at once and whose terms are counted.
+    pub counted_runs: BTreeSet<(ArrayId, Indices)>,
 }
 
 /// Who runs an iteration.
@@ -212,6 +214,7 @@ impl Lowering<'_> {
             (Team::Lanes, ..) => Manner::Leader,
             (_, Some(table), _) => Manner::Noted(*table),
             (.., Some(table)) => Manner::Bucket(*table),
+            _ if how.is_some() && self.shared.counted_runs.contains(&(s.array, s.index)) => Manner::Counted,
             _ if how.is_some() && self.shared.atomics.contains(&s.array) => Manner::Atomic,
             _ => Manner::Plain,
         };

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use ebbtide_codegen::{STAGING_WORDS, TERM_WORDS, cuda_unit, loops_on_one_thread, staging_bytes};
-use ebbtide_ir::{Block, Entry, Facts, Par, Program, RegionId, ValueId};
+use ebbtide_ir::{ArrayId, Block, Entry, Facts, Par, Program, RegionId, ValueId};
 use ebbtide_runtime::cache::Cache;
 use ebbtide_runtime::{
     Backend, Counters, Error, Event, Executable, Memory, Result, partial_sums, warn, yielding_regions,
@@ -47,6 +47,7 @@ unsafe impl Backend for Cuda {
         program: &Program,
         facts: &Facts,
         _value: &dyn Fn(ValueId) -> Option<i64>,
+        _elements: &dyn Fn(ArrayId) -> u64,
     ) -> u64 {
         // There is room for as many leaves as a loop can have.
         partial_sums(program, facts, &|_| None) + staging_bytes(program, facts)

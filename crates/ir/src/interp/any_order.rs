@@ -143,11 +143,7 @@ impl<'p> Machine<'p, '_> {
                     r.element = Some((store.array, at));
                     r.lanes[lane] = combine(how, ty, r.lanes[lane], value);
                 }
-                None => {
-                    let old = self.read(store.array, at);
-                    self.write(store.array, at, combine(how, ty, old, value));
-                    self.check_element(store.array, at, &store.site)?;
-                }
+                None => self.combine_in_order(how, store, at, value)?,
             }
         }
         // The leaves after the last term: the loop over all iterations ends them too.

@@ -61,6 +61,7 @@ impl<'p> Machine<'p, '_> {
     }
 
     pub(super) fn begin_reductions(&mut self, par: &'p Par) {
+        self.begin_runs(par);
         let Some(facts) = self.facts.pars.get(&par.id) else { return };
         walk(&par.body, &mut |stmt| {
             if let Stmt::Update(how, s) = stmt
@@ -77,6 +78,7 @@ impl<'p> Machine<'p, '_> {
     }
 
     pub(super) fn end_reductions(&mut self, par: &'p Par) -> Result<(), Fault> {
+        self.end_runs();
         self.end_leaf();
         let mut checked = Ok(());
         walk(&par.body, &mut |stmt| {
@@ -107,11 +109,7 @@ impl<'p> Machine<'p, '_> {
                 r.element = Some((s.array, at));
                 r.lanes[lane] = combine(how, ty, r.lanes[lane], value);
             }
-            None => {
-                let old = self.read(s.array, at);
-                self.write(s.array, at, combine(how, ty, old, value));
-                self.check_element(s.array, at, &s.site)?;
-            }
+            None => self.combine_in_order(how, s, at, value)?,
         }
         Ok(())
     }

@@ -43,12 +43,13 @@ pub unsafe trait Backend: Send + Sync {
     }
 
     /// The bytes that a run of this program needs besides its arrays: partial sums and the like. `value` knows what follows
-    /// from the arguments of the run alone.
+    /// from the arguments of the run alone, `elements` how many elements an array has.
     fn scratch_bytes(
         &self,
         _program: &Program,
         _facts: &Facts,
         _value: &dyn Fn(ValueId) -> Option<i64>,
+        _elements: &dyn Fn(ArrayId) -> u64,
     ) -> u64 {
         0
     }

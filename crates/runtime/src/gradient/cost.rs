@@ -49,7 +49,10 @@ impl Variant {
             fixed = bytes.saturating_add(fixed);
         }
         let value = |v| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
-        fixed = fixed.saturating_add(self.device.backend().scratch_bytes(&self.program, &self.facts, &value));
+        let size = |array: ArrayId| self.program.array(array).ty.size() as u64;
+        let elements = |array: ArrayId| sizes[array.index()] / size(array);
+        let scratch = self.device.backend().scratch_bytes(&self.program, &self.facts, &value, &elements);
+        fixed = fixed.saturating_add(scratch);
         fixed = self.undone.iter().fold(fixed, |all, a| all.saturating_add(sizes[a.index()]));
         for segment in self.reversing_segments(&self.steps.steps) {
             for pushes in &self.steps.pushes[segment] {

@@ -42,6 +42,9 @@ use crate::syntax::*;
 
 pub(crate) use require::{unchecked, with_requirements};
 
+/// So many terms are a run of a sum of floats at an element that iterations may share (law 8).
+pub const RUN: usize = 1024;
+
 /// How the iterations of one parallel loop share elements that they write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sharing {
@@ -49,7 +52,7 @@ pub enum Sharing {
     Own,
     /// All iterations combine into one element that does not depend on the iteration: an ordered tree (law 8).
     Reduce,
-    /// Iterations combine into elements that they may share: in iteration order (law 8).
+    /// Iterations combine into elements that they may share: in iteration order, sums of floats run by run (law 8).
     Scatter,
 }
 
@@ -71,6 +74,11 @@ impl ParFacts {
             Some(sharing) if !self.own.contains(&(store.array, store.index)) => *sharing,
             _ => Sharing::Own,
         }
+    }
+
+    /// Are the terms of this update, of elements of this type, added run by run where the loop keeps an order (law 8)?
+    pub fn adds_by_runs(&self, how: Combine, ty: Type, store: &Store) -> bool {
+        how == Combine::Add && ty.is_float() && self.of(store) == Sharing::Scatter
     }
 }
 
