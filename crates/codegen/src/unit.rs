@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ebbtide_ir::{ArrayId, Fault, LibraryCall, ParId, Program, Requirement, Site};
 
-use crate::analysis::term_runs::TermRuns;
 use crate::kernel::machine::Width;
+use crate::kernel::term_runs::TermRuns;
 
 /// The text of a program and what is needed to understand its faults.
 #[derive(Clone, Debug)]

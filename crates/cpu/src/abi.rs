@@ -88,13 +88,14 @@ pub(crate) struct ThreadFrame {
     pub looks: i64,
     pub runs: *mut u8,
     pub counts: *mut u16,
+    pub later: *mut u64,
     pub finished: *mut u8,
     pub countable: i64,
     pub summable: i64,
     pub counted: i64,
     pub summed: i64,
     pub epoch: i64,
-    pub most_counted: i64,
+    pub fills: i64,
 }
 
 /// A packed tape; `eb_packed` of the prelude.

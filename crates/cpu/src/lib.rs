@@ -12,8 +12,8 @@ mod operation;
 mod pool;
 mod processor;
 mod staging;
-mod term_counts;
 mod team;
+mod term_counts;
 mod threads;
 mod work;
 

@@ -8,7 +8,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
 use ebbtide_codegen::{
-    COUNTERS, FaultReport, RoomForRuns, Target, Threads, Unit, c_unit, room_for_notes, room_for_runs, room_for_terms, sums_of_kept_terms,
+    COUNTERS, FaultReport, RoomForRuns, Target, Threads, Unit, c_unit, room_for_notes, room_for_runs,
+    room_for_terms, sums_of_kept_terms,
 };
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
@@ -408,20 +409,21 @@ impl Native {
                 looks: 0,
                 runs: std::ptr::null_mut(),
                 counts: private.counts.counts,
+                later: private.counts.later,
                 finished: private.counts.sums,
                 countable: private.counts.elements,
                 summable: private.counts.bytes,
                 counted: 0,
                 summed: 0,
                 epoch: private.counts.epoch,
-                most_counted: private.counts.most,
+                fills: 0,
             };
             // SAFETY (*Bounds*, *Exclusive access*): every table has an entry for each identifier of the program
             // that the code was made from; arrays are owned or exclusively borrowed by the launch; indices are
             // checked or proved in the code itself.
             unsafe { entry(&mut own) };
             leave_vectors();
-            (private.counts.epoch, private.counts.most) = (own.epoch, own.most_counted);
+            private.counts.epoch = own.epoch;
         };
         let tables = [
             Shareable(frame.scalars.values.as_mut_ptr()),

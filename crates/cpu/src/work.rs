@@ -5,12 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_codegen::{
-    RoomForRuns, TermRuns, WORTH_SHARING, room_for_notes, room_for_runs, room_for_terms,
-};
+use ebbtide_codegen::{RoomForRuns, TermRuns, WORTH_SHARING, room_for_notes, room_for_runs, room_for_terms};
 use ebbtide_ir::{
-    ArrayId, Block, Facts, LibraryCall, LibraryOp, Literal, Loop, LoopKind, Op, Par, ParId, Program, Sharing, Stmt,
-    ValueId, leaf, walk,
+    ArrayId, Block, Facts, LibraryCall, LibraryOp, Literal, Loop, LoopKind, Op, Par, ParId, Program, Sharing,
+    Stmt, ValueId, leaf, walk,
 };
 use ebbtide_runtime::{View, follows_from_arguments, from_arguments};
 

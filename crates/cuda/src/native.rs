@@ -10,10 +10,10 @@ use std::ffi::{CString, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ebbtide_codegen::{FaultReport, Unit, Width};
-use ebbtide_ir::{ArrayId, LoopId, Outcome, Place, Program, RegionId, leaf};
+use ebbtide_codegen::{FaultReport, TermRuns, Unit, Width, bytes_of_loop};
+use ebbtide_ir::{ArrayId, LoopId, Outcome, Par, Place, Program, RegionId, leaf};
 use ebbtide_runtime::cache::{Cache, Found};
-use ebbtide_runtime::{Buffer, Counters, Error, Event, Executable, Frame, Result, Start};
+use ebbtide_runtime::{Buffer, Counters, Error, Event, Executable, Frame, Result, Start, from_arguments};
 
 use crate::batched_launch::{Waiting, Way};
 use crate::compiler::{Architecture, Places, cubin};
@@ -74,6 +74,8 @@ struct Native {
     target: Architecture,
     cache: Cache,
     domains: Vec<Domains>,
+    /// The loops that count terms of sums at shared elements, without their bodies.
+    counted: Vec<(Par, TermRuns)>,
     /// By segment: one kernel, or what the host drives.
     parts: Vec<Vec<Part>>,
     layout: Layout,
@@ -118,10 +120,24 @@ struct Aside {
     sizes: Vec<Size>,
     grids: Vec<Option<Grid>>,
     places: Places,
+    /// Where sums at shared elements are between batches of their terms.
+    runs: Option<OpenRuns>,
     /// Steps that were asked for and not launched.
     waiting: Waiting,
     /// Did the last segment that was run yield, and is the host told?
     yielded: bool,
+}
+
+/// Memory that is given back behind all that was asked for.
+struct OpenRuns {
+    address: Address,
+    gpu: Arc<Gpu>,
+}
+
+impl Drop for OpenRuns {
+    fn drop(&mut self) {
+        self.gpu.release(self.address);
+    }
 }
 
 impl Drop for Aside {
@@ -221,9 +237,30 @@ impl Native {
     }
 
     /// Where leaves put their results, and where iterations note terms of ordered sums.
-    fn scratch(&self) -> [Address; 2] {
+    fn scratch(&self, aside: &Aside) -> [Address; 3] {
         let partials = self.partials.0;
-        [partials, partials + 8 * leaves(&self.unit) as u64]
+        [
+            partials,
+            partials + 8 * leaves(&self.unit) as u64,
+            aside.runs.as_ref().map_or(0, |runs| runs.address),
+        ]
+    }
+
+    /// Memory for the open runs of sums at shared elements, if a loop of this size may need it.
+    fn open_runs(&self, frame: &Frame) -> Result<Option<OpenRuns>> {
+        let value =
+            |v| from_arguments(&self.simple, v, &frame.arrays, &frame.arguments).map(|bits| bits as i64);
+        let shapes = frame.extents(&self.simple);
+        let row = self.simple.extents_per_array();
+        let extents = |array: ArrayId| shapes.iter().skip(row * array.index()).take(row);
+        let elements = |array: ArrayId| extents(array).fold(1, |all: u64, n| all.saturating_mul(*n as u64));
+        let of = |(par, runs): &(Par, TermRuns)| bytes_of_loop(&self.simple, (par, runs), &value, &elements);
+        let bytes = self.counted.iter().map(of).max().unwrap_or(0);
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        Ok(Some(OpenRuns { address: self.gpu.reserve(bytes)?, gpu: self.gpu.clone() }))
     }
 
     fn clear_partials(&self) -> Result<()> {
@@ -261,7 +298,8 @@ impl Native {
         let sizes: Vec<Size> = self.domains.iter().map(|domains| domains.size(&self.simple, frame)).collect();
         let places = if enormous { Places::Wide } else { Places::Narrow };
         let (tables, home, waiting) = (Some(tables), self.spare.clone(), Waiting::default());
-        Ok((frame, Box::new(Aside { tables, home, sizes, grids, places, waiting, yielded: false })))
+        let runs = self.open_runs(frame)?;
+        Ok((frame, Box::new(Aside { tables, home, sizes, grids, places, runs, waiting, yielded: false })))
     }
 
     /// How the threads of a segment of this size share its work.
@@ -357,8 +395,9 @@ impl Native {
         let kernel = &self.loaded(aside.places)?.kernels[segment];
         let size = &aside.sizes[segment];
         let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, size));
+        let scratch = self.scratch(aside);
         let Some(tables) = &mut aside.tables else { return Err(lost()) };
-        let launch = tables.launch(frame, self.scratch(), resume, wanted, grid.blocks)?;
+        let launch = tables.launch(frame, scratch, resume, wanted, grid.blocks)?;
         let parameters: [*const c_void; 2] = [(&raw const launch).cast(), tables.extents.as_ptr().cast()];
         self.counters.add(Event::Launch, 1);
         // SAFETY (*Bounds*, *Exclusive access*): every table has an entry for each identifier of the program that the

@@ -23,6 +23,7 @@ pub struct Launch {
     pub scalars: Address,
     pub partials: Address,
     pub stage: Address,
+    pub runs: Address,
     pub shared: Address,
     pub said: Address,
     pub meet: Address,
@@ -57,4 +58,4 @@ pub struct Shared {
 }
 
 const _: () = assert!(size_of::<Shared>() == 128, "the prelude declares as many bytes");
-const _: () = assert!(size_of::<Launch>() == 264, "the prelude declares as many bytes");
+const _: () = assert!(size_of::<Launch>() == 272, "the prelude declares as many bytes");

@@ -292,7 +292,7 @@ impl Tables {
     }
 
     /// The parameter of a launch.
-    fn parameter(&mut self, [partials, stage]: [Address; 2]) -> Launch {
+    fn parameter(&mut self, [partials, stage, runs]: [Address; 3]) -> Launch {
         let at = self.layout;
         let table = |words: usize| self.address + 8 * words as u64;
         let turn = (self.launches % 2) as usize;
@@ -309,6 +309,7 @@ impl Tables {
             scalars: table(at.scalars),
             partials,
             stage,
+            runs,
             shared: table(at.shared),
             said: self.said().as_ptr() as Address,
             meet: table(2 * turn),
@@ -337,7 +338,7 @@ impl Tables {
     pub fn launch(
         &mut self,
         frame: &Frame,
-        scratch: [Address; 2],
+        scratch: [Address; 3],
         resume: i64,
         wanted: Wanted,
         blocks: u32,
@@ -366,7 +367,7 @@ impl Tables {
     pub fn batch(
         &mut self,
         frame: &Frame,
-        scratch: [Address; 2],
+        scratch: [Address; 3],
         steps: &[Step],
         wanted: Wanted,
     ) -> Result<Box<BatchedLaunch>> {

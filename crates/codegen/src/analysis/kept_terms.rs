@@ -12,7 +12,7 @@ use crate::analysis::names::{reductions, values_inside};
 use crate::analysis::work::work;
 
 /// How many iterations keep their terms at a time; `EB_WINDOW` of the prelude.
-const WINDOW: usize = 131_072;
+pub(crate) const WINDOW: usize = 131_072;
 
 /// The most sums of a loop whose terms are kept.
 pub(crate) const SUMS: usize = 8;

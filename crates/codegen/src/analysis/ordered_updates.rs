@@ -13,7 +13,7 @@ use ebbtide_ir::{
     Store, Type, ValueId, walk,
 };
 
-use crate::analysis::kept_terms::{TERM_WORDS, adds_once, keeps_terms};
+use crate::analysis::kept_terms::{TERM_WORDS, WINDOW, adds_once, keeps_terms};
 use crate::analysis::names::{reductions, sharing};
 use crate::analysis::shared_updates::{Tables, tables};
 use crate::analysis::term_counts::counting;
@@ -135,6 +135,18 @@ pub(crate) fn notes(program: &Program, facts: &Facts, par: &Par) -> Option<Notes
     Some(Notes { tables, updates, counts })
 }
 
+/// How many iterations of a loop are in one batch, where that is a number and places are narrow.
+pub(crate) fn batch(program: &Program, facts: &Facts, par: &Par) -> Option<usize> {
+    batch_of(&notes(program, facts, par)?, !reductions(facts, par).is_empty())
+}
+
+/// The same of a loop that notes these terms, with sums over its iterations or without.
+pub(crate) fn batch_of(notes: &Notes, sums: bool) -> Option<usize> {
+    let Counts::AtMost(each) = &notes.counts else { return None };
+    let most = STAGE / each.iter().sum::<usize>().max(1);
+    Some(if sums { most.min(WINDOW) } else { most })
+}
+
 /// How many terms an iteration adds to elements of an array that others share, at most, where that is a number.
 pub(crate) fn most_terms(program: &Program, facts: &ParFacts, par: &Par, array: ArrayId) -> Option<usize> {
     Updates { program, facts, array }.count(&par.body)
@@ -196,6 +208,7 @@ mod tests {
         let prelude = include_str!("../prelude/ordered_scatter.cu");
         assert!(prelude.contains(&format!("EB_STAGE = {},", super::STAGE)));
         assert!(prelude.contains(&format!("EB_TABLES = {},", super::TABLES)));
+        assert!(prelude.contains(&format!("EB_RUN = {},", ebbtide_ir::RUN)));
     }
 
     /// How many loops of this program one thread runs: `for i in par(..) { for j in 0..times { y[k[i]] += x[i]; after } }`.

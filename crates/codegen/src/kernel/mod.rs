@@ -22,6 +22,7 @@ pub(crate) mod nest;
 pub(crate) mod segment;
 pub(crate) mod show;
 pub(crate) mod stmt;
+pub(crate) mod term_runs;
 pub(crate) mod tiles;
 pub(crate) mod verify;
 pub(crate) mod work;

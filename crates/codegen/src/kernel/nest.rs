@@ -18,7 +18,7 @@ use ebbtide_ir::{ArrayId, Combine, Range, Type};
 use super::interval::Interval;
 use super::stmt::Body;
 use super::work::Work;
-use crate::analysis::term_runs::TermRuns;
+use crate::kernel::term_runs::TermRuns;
 
 /// A parallel loop.
 #[derive(Clone, Debug, PartialEq)]

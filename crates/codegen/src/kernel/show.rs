@@ -111,6 +111,8 @@ fn statement(program: &Program, stmt: &Stmt) -> String {
                 Manner::Noted(_) => "noted ",
                 Manner::Bucket(_) => "in a bucket ",
                 Manner::Counted => "counted ",
+                Manner::CountedFor(_) => "counted for all ",
+                Manner::CountedElsewhere => "counted elsewhere ",
             };
             let how = match how {
                 None => "=",

@@ -196,6 +196,10 @@ pub(crate) enum Manner {
     Bucket(usize),
     /// It is added to at once, and its terms are counted: each run of them is a sum of its own (law 8).
     Counted,
+    /// The same, and with it elements that are so far away, which have got as many terms as it.
+    CountedFor(Vec<i64>),
+    /// It is added to at once; another update of its iteration counts for it.
+    CountedElsewhere,
 }
 
 /// What goes wrong in an iteration, besides elements that do not exist or are taken.

@@ -49,6 +49,7 @@ struct eb_tables {
     const u64 *scalars;
     u64 *partials;          /* by reduction: results of its leaves, then whether any iteration combined */
     u64 *stage;             /* what iterations note for ordered sums: keys, then terms */
+    u64 *runs;              /* by element of the arrays of a loop: how many terms its open run has, and what the finished ones are */
     eb_shared *shared;
     eb_words *said;
     u64 *meet, *next;       /* where the blocks of this launch meet, and those of the next one */

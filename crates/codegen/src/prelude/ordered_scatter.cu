@@ -1,14 +1,21 @@
 /* Ordered sums at shared elements. Iterations have noted keys, which are elements, and terms, in their order; a key of -1 has
    no term. A few are found by looking at all of them. Many are sorted by key, digit by digit and without changing the order
-   of equal keys; then the thread that has the first term of an element combines all of them. */
+   of equal keys; then the warp that has the first term of an element combines all of them.
+
+   Sums of floats are taken run by run (law 8). Where one batch has all terms of a loop, a warp adds each run of an element
+   with many, and then one adds up its runs. Where there are several batches, a warp adds all terms that a batch has for an element,
+   which keeps its open run, and the number of terms in it and the sum of its finished runs beside it (`eb_runs`). */
 enum {
+    EB_RUN = 1024,          /* so many terms are a run */
     EB_STAGE = 1048576,     /* the words of each part of the memory for notes: keys, terms, and keys as they are sorted, twice */
     EB_ROOM = sizeof(nx) == 4 ? EB_STAGE : EB_STAGE / 2,        /* the most that is noted at one time */
     EB_TABLES = 32,         /* the most arrays into which terms are noted */
     EB_FEW = 8192,
     EB_DIGIT = 9, EB_BINS = 1 << EB_DIGIT,
     EB_SORTERS = 512,       /* the most blocks that sort */
-    EB_ITEMS = 4            /* keys that a thread ranks before the block meets */
+    EB_ITEMS = 4,           /* keys that a thread ranks before the block meets */
+    EB_SPAN = 128,          /* sorted terms that a warp combines at a time: at most one run begins there */
+    EB_CROWD = 4096         /* groups of elements whose terms are counted where there are few */
 };
 
 /* How many iterations of a batch found room for their terms, and how many terms these have in each table; whether keys that are
@@ -16,6 +23,31 @@ enum {
 struct eb_noted { i64 iterations, terms[EB_TABLES]; u32 unsorted[2]; };
 EB_DO eb_noted *eb_noted_by(const eb_thread *f) {
     return (eb_noted *)(f->stage + 4 * EB_STAGE + (EB_BINS * EB_SORTERS + EB_BINS) / 2);
+}
+
+/* Where runs of sorted terms are added up; behind the keys, which take half of their part of the memory at most. */
+struct eb_run_sums {
+    u64 sums[EB_STAGE / EB_SPAN];           /* that of the run that begins in each span */
+    i32 heads[EB_STAGE / EB_RUN];           /* where the terms of elements with several runs begin, in any order */
+    u32 crowd[2][EB_CROWD];                 /* zeros, while nobody counts there; they take turns */
+    u32 crowded[2], longs;                  /* the number of heads; zero at first */
+};
+static_assert(EB_ROOM * sizeof(nx) <= 4 * EB_STAGE, "keys take half of their part");
+static_assert(sizeof(eb_run_sums) <= 4 * EB_STAGE, "this takes no more than the other half");
+EB_DO eb_run_sums *eb_run_sums_by(const eb_thread *f) { return (eb_run_sums *)(f->stage + EB_STAGE / 2); }
+
+/* May some element have more terms than a run, among a few? 2 if the launch must end. */
+static __device__ __noinline__ i32 eb_are_crowded(eb_thread *f, const nx *keys, i64 count) {
+    eb_run_sums *const by = eb_run_sums_by(f);
+    const u32 sign = f->epoch;
+    u32 *const crowd = by->crowd[sign & 1], *const crowded = by->crowded + (sign & 1);
+    for (i64 at = f->thread; at < count; at += f->threads) {
+        if (keys[at] >= 0 && atomicAdd(crowd + ((u32)keys[at] * 2654435761u) / (UINT32_MAX / EB_CROWD + 1), 1u) >= EB_RUN) *(volatile u32 *)crowded = sign;
+    }
+    if (eb_barrier(f)) return 2;
+    /* The next ones count elsewhere, and behind another barrier. */
+    for (i64 at = f->thread; at < EB_CROWD; at += f->threads) crowd[at] = 0;
+    return *(volatile u32 *)crowded == sign;
 }
 
 /* Combines, in the order of the notes, those that fall on elements of this warp. Few of 32 do, so that most of the time
@@ -204,11 +236,93 @@ static __device__ __noinline__ void eb_move_by_digit(const eb_digit d) {
     }
 }
 
+/* How terms are combined with the elements of an array: all in one chain, or what one batch has of them. */
+template <typename T, typename C>
+struct eb_chain {
+    typedef T sum;
+    T *a;
+    C combine;
+    EB_IN T begin(nx element) const { return a[element]; }
+    EB_IN T add(T sum, T term) const { return combine(sum, term); }
+    EB_IN void end(nx element, T sum) const { a[element] = sum; }
+    EB_IN static T lane(T sum, int lane) { return __shfl_sync(~0u, sum, lane); }
+};
+
+/* What one element has: the number of terms in its open run, with EB_LATER where that is not its first one, and the sum of the
+   finished ones. The element itself has the sum of the open run. */
+enum : u32 { EB_LATER = 1u << 31 };
+template <typename T>
+struct eb_open_run { T sum, finished; u32 terms; };
+template <typename T>
+EB_DO eb_open_run<T> eb_add(eb_open_run<T> open, T term) {
+    if ((open.terms & ~EB_LATER) == EB_RUN) {
+        open.finished = open.terms & EB_LATER ? open.finished + open.sum : open.sum;
+        open.sum = (T)-0.0;
+        open.terms = EB_LATER;
+    }
+    open.sum = open.sum + term;
+    open.terms++;
+    return open;
+}
+
+/* The elements of an array whose terms come in several batches, or one by one: counts, and sums of finished runs. */
+template <typename T>
+struct eb_runs {
+    typedef eb_open_run<T> sum;
+    T *a;
+    u32 *terms;
+    T *finished;
+    i64 length;
+    EB_IN eb_open_run<T> begin(nx element) const {
+        const u32 count = terms[element];
+        return {a[element], count & EB_LATER ? finished[element] : (T)0, count};
+    }
+    EB_IN eb_open_run<T> add(eb_open_run<T> open, T term) const { return eb_add(open, term); }
+    EB_IN void end(nx element, eb_open_run<T> open) const {
+        a[element] = open.sum;
+        terms[element] = open.terms;
+        if (open.terms & EB_LATER) finished[element] = open.finished;
+    }
+    EB_IN static eb_open_run<T> lane(eb_open_run<T> open, int lane) {
+        return {__shfl_sync(~0u, open.sum, lane), __shfl_sync(~0u, open.finished, lane), __shfl_sync(~0u, open.terms, lane)};
+    }
+};
+
+/* The next such array of a loop, in words of its own behind those of the others; none where nothing is counted. */
+template <typename T>
+EB_DO eb_runs<T> eb_runs_of(const eb_thread *f, T *a, i64 length, i64 *words) {
+    u64 *const at = f->runs + *words;
+    const i64 counts = (length + 1) / 2;
+    *words += counts + (length * (i64)sizeof(T) + 7) / 8;
+    return {a, (u32 *)at, (T *)(at + counts), length};
+}
+
+/* Nothing is counted yet: all threads see that behind the next barrier. */
+template <typename T>
+static __device__ __noinline__ void eb_begin_runs(const eb_thread *f, const eb_runs<T> runs) {
+    for (i64 at = f->thread; at < runs.length; at += f->threads) runs.terms[at] = 0;
+}
+
+/* Adds the open runs to the finished ones, behind a barrier. */
+template <typename T>
+static __device__ __noinline__ void eb_end_runs(const eb_thread *f, const eb_runs<T> runs) {
+    for (i64 at = f->thread; at < runs.length; at += f->threads) {
+        if (runs.terms[at] & EB_LATER) runs.a[at] = runs.finished[at] + runs.a[at];
+    }
+}
+
+/* Adds one term, by the one thread that adds any; it is counted where an element may get more than a run. */
+template <typename T>
+static __device__ __noinline__ void eb_add_counted(const eb_runs<T> runs, b8 counts, i64 at, T term) {
+    if (counts) runs.end((nx)at, eb_add(runs.begin((nx)at), term));
+    else runs.a[at] = runs.a[at] + term;
+}
+
 /* Combines the sorted terms of one element from `at` on with what it has, by a warp. It finds four times 32 of them while it combines
    those before them, which it reads from the memory of the block: finding a term takes two loads, and combining it a few cycles. */
-template <typename T, typename C>
-static __device__ __noinline__ T eb_combine_rest(
-    const eb_keys keys, const T *terms, i64 at, i64 count, nx element, T whole, C combine
+template <typename T, typename E>
+static __device__ __noinline__ typename E::sum eb_combine_rest(
+    const eb_keys keys, const T *terms, i64 at, i64 count, nx element, typename E::sum whole, const E elements
 ) {
     enum { AT_ONCE = 4, WORDS = EB_BLOCK_WORDS / 32 };
     static_assert(AT_ONCE * 32 <= WORDS, "each warp has words for its terms");
@@ -236,22 +350,81 @@ static __device__ __noinline__ T eb_combine_rest(
         const int now = there;
         there = now == 32 * AT_ONCE ? look() : 0;
         EB_AT_ONCE(16)
-        for (int k = 0; k < now; k++) whole = combine(whole, own[k]);
+        for (int k = 0; k < now; k++) whole = elements.add(whole, own[k]);
     }
     return whole;
 }
 
+/* Where the terms of this element begin, of which one stands at `last`: a warp looks at 32 places at once. */
+static __device__ __noinline__ i64 eb_first_of(const eb_keys keys, nx element, i64 last) {
+    const int lane = threadIdx.x & 31;
+    i64 first = 0;
+    while (first < last) {
+        const i64 step = (last - first + 31) / 32, at = first + lane * step;
+        const u32 inside = __ballot_sync(~0u, at < last), same = __ballot_sync(~0u, at < last && keys.key(at) == element);
+        const int before = same ? __ffs(same) - 1 : __popc(inside);      /* so many places have smaller keys */
+        if (same) last = first + before * step;
+        if (before > 0) first += (before - 1) * step + 1;
+    }
+    return last;
+}
+
+/* Adds the run that begins in a span of the sorted terms, if one does that is not the first of its element. */
+template <typename T, typename E>
+EB_DO void eb_add_run_of_span(eb_run_sums *by, const eb_keys keys, const T *terms, i64 start, i64 count, const E elements) {
+    /* The last place in the span where a run can begin, and where that of the same element before it would. */
+    const i64 probe = start + EB_SPAN - 1 - EB_RUN;
+    if (probe < 0) return;
+    const nx element = keys.key(start);
+    if (element < 0 || keys.key(probe) != element) return;
+    const i64 begin = start + (EB_RUN - (start - eb_first_of(keys, element, probe)) % EB_RUN) % EB_RUN;
+    if (begin >= start + EB_SPAN || begin >= count || keys.key(begin) != element) return;
+    const T sum = eb_combine_rest(keys, terms, begin, eb_min(begin + EB_RUN, count), element, (T)-0.0, elements);
+    if ((threadIdx.x & 31) == 0) ((T *)by->sums)[start / EB_SPAN] = sum;
+}
+
+/* Adds the later runs of elements to their first ones, which these have; a warp takes an element. Not zero if the launch must end. */
+template <typename T>
+static __device__ __noinline__ i32 eb_add_up_runs(eb_thread *f, T *a, const eb_keys keys, i64 count) {
+    eb_run_sums *const by = eb_run_sums_by(f);
+    if (eb_barrier(f)) return 1;
+    const i64 longs = *(volatile u32 *)&by->longs;
+    if (longs == 0) return 0;
+    const int lane = threadIdx.x & 31;
+    for (i64 k = f->thread >> 5; k < longs; k += f->threads >> 5) {
+        const i64 head = by->heads[k];
+        const nx element = keys.key(head);
+        T whole = a[element];
+        for (i64 begin = head + EB_RUN;; begin += 32 * EB_RUN) {
+            const i64 at = begin + lane * EB_RUN;
+            const b8 mine = at < count && keys.key(at) == element;
+            const T sum = mine ? ((const T *)by->sums)[at / EB_SPAN] : (T)0;
+            const int runs = __popc(__ballot_sync(~0u, mine));
+            for (int run = 0; run < runs; run++) whole = whole + __shfl_sync(~0u, sum, run);
+            if (runs < 32) break;
+        }
+        if (lane == 0) a[element] = whole;
+    }
+    if (eb_barrier(f)) return 1;
+    if (f->thread == 0) by->longs = 0;
+    return 0;
+}
+
 /* Combines sorted terms into the elements of an array: a warp takes several times 32 of them at once, and the elements whose first
-   terms are among these. It looks at 32 more: most elements end there. */
-template <typename T, typename C>
+   terms are among these. It looks at 32 more: most elements end there. Of an element with several runs it takes the first one, where
+   runs are added by themselves. */
+template <bool RUNS, typename T, typename E>
 static __device__ __noinline__ void eb_combine_sorted(
-    const eb_thread *f, T *a, const eb_keys keys, const T *terms, i64 count, C combine
+    const eb_thread *f, const eb_keys keys, const T *terms, i64 count, const E elements
 ) {
+    typedef typename E::sum S;
     enum { OWN = 4, ALL = OWN + 1 };
+    static_assert(32 * OWN == EB_SPAN, "a warp takes a span");
     const int lane = threadIdx.x & 31;
     for (i64 start = OWN * (f->thread - lane); start < count; start += OWN * f->threads) {
         nx key[ALL], before = start > 0 ? keys.key(start - 1) : -1;
-        T term[ALL], sum[OWN];
+        T term[ALL];
+        S sum[OWN];
         int length[OWN], longest = 0;           /* of an element's terms among the 32, from the thread on that has the first one */
         eb_key own[ALL];
 #pragma unroll
@@ -269,53 +442,58 @@ static __device__ __noinline__ void eb_combine_sorted(
             length[k] = changes && key[k] >= 0 ? (next ? __ffs(next) - 1 : 32) - lane : 0;
             longest = max(longest, length[k]);
             before = __shfl_sync(~0u, key[k], 31);
-            sum[k] = length[k] > 0 ? a[key[k]] : (T)0;
+            sum[k] = length[k] > 0 ? elements.begin(key[k]) : S{};
         }
 #pragma unroll 1
         for (int way = 0; __any_sync(~0u, way < longest); way++) {
 #pragma unroll
             for (int k = 0; k < OWN; k++) {
                 const T next = __shfl_sync(~0u, term[k], lane + way);
-                if (way < length[k]) sum[k] = combine(sum[k], next);
+                if (way < length[k]) sum[k] = elements.add(sum[k], next);
             }
         }
         /* The last element of 32 terms may go on with the next ones: all threads add these alike. */
         nx open = -1;
-        T whole = (T)0;
+        i64 begun = 0;
+        S whole = {};
 #pragma unroll
         for (int k = 0; k < ALL; k++) {
             if (open >= 0) {
                 const u32 others = __ballot_sync(~0u, key[k] != open);
                 const int more = others ? __ffs(others) - 1 : 32;
-                for (int other = 0; other < more; other++) whole = combine(whole, __shfl_sync(~0u, term[k], other));
+                for (int other = 0; other < more; other++) whole = elements.add(whole, __shfl_sync(~0u, term[k], other));
                 if (more < 32) {
-                    if (lane == 0) a[open] = whole;
+                    if (lane == 0) elements.end(open, whole);
                     open = -1;
                 }
             }
             if (k == OWN) continue;
             const b8 last = length[k % OWN] > 0 && lane + length[k % OWN] == 32;
             const u32 head = __ballot_sync(~0u, last);
-            if (length[k % OWN] > 0 && !last) a[key[k]] = sum[k % OWN];
+            if (length[k % OWN] > 0 && !last) elements.end(key[k], sum[k % OWN]);
             if (head) {
                 open = __shfl_sync(~0u, key[k], 31);
-                whole = __shfl_sync(~0u, sum[k % OWN], __ffs(head) - 1);
+                begun = start + 32 * k + __ffs(head) - 1;
+                whole = E::lane(sum[k % OWN], __ffs(head) - 1);
             }
         }
         if (open >= 0) {
-            whole = eb_combine_rest(keys, terms, start + 32 * ALL, count, open, whole, combine);
-            if (lane == 0) a[open] = whole;
+            const i64 end = RUNS ? eb_min(begun + EB_RUN, count) : count;
+            whole = eb_combine_rest(keys, terms, start + 32 * ALL, end, open, whole, elements);
+            if (lane == 0) {
+                elements.end(open, whole);
+                if (RUNS && end < count && keys.key(end) == open) {
+                    eb_run_sums *const by = eb_run_sums_by(f);
+                    by->heads[atomicAdd(&by->longs, 1u)] = (i32)begun;
+                }
+            }
         }
+        if constexpr (RUNS) eb_add_run_of_span(eb_run_sums_by(f), keys, terms, start, count, elements);
     }
 }
 
-/* Combines what was noted into the elements of an array; not zero if the launch must end. */
-template <typename T, typename C>
-static __device__ __noinline__ i32 eb_combine_noted(eb_thread *f, T *a, i64 length, nx *keys, const T *terms, i64 count, C combine) {
-    if (count <= EB_FEW) {
-        eb_combine_few(f, a, keys, terms, count, combine);
-        return 0;
-    }
+/* Sorts keys into `order`; not zero if the launch must end. */
+static __device__ __noinline__ i32 eb_sort(eb_thread *f, i64 length, const nx *keys, i64 count, eb_keys *order) {
     eb_key *const sorted[2] = {(eb_key *)(f->stage + 2 * EB_STAGE), (eb_key *)(f->stage + 3 * EB_STAGE)};
     /* Where nothing was noted the digits are all ones: no element has them. */
     const i32 bits = 64 - __clzll(length), passes = (bits + EB_DIGIT - 1) / EB_DIGIT;
@@ -345,8 +523,45 @@ static __device__ __noinline__ i32 eb_combine_noted(eb_thread *f, T *a, i64 leng
         if (eb_barrier(f)) return 1;
         d.from.sorted = d.to;
     }
-    eb_combine_sorted(f, a, d.from, terms, count, combine);
+    *order = d.from;
     return 0;
+}
+
+/* Combines what was noted into the elements of an array, in one chain each; not zero if the launch must end. */
+template <typename T, typename C>
+static __device__ __noinline__ i32 eb_combine_noted(eb_thread *f, T *a, i64 length, const nx *keys, const T *terms, i64 count, C combine) {
+    if (count <= EB_FEW) {
+        eb_combine_few(f, a, keys, terms, count, combine);
+        return 0;
+    }
+    eb_keys order;
+    if (eb_sort(f, length, keys, count, &order)) return 1;
+    eb_combine_sorted<false>(f, order, terms, count, eb_chain<T, C>{a, combine});
+    return 0;
+}
+
+/* Adds what was noted to the elements of an array, run by run: all terms of a loop, or those of a batch. Not zero if the launch must
+   end. */
+template <typename T, typename C>
+static __device__ __noinline__ i32 eb_add_noted(
+    eb_thread *f, const eb_runs<T> runs, b8 carries, const nx *keys, const T *terms, i64 count, C combine
+) {
+    if (!carries && count <= EB_FEW) {
+        const i32 crowded = count <= EB_RUN ? 0 : eb_are_crowded(f, keys, count);
+        if (crowded > 1) return 1;
+        if (!crowded) {
+            eb_combine_few(f, runs.a, keys, terms, count, combine);
+            return 0;
+        }
+    }
+    eb_keys order;
+    if (eb_sort(f, runs.length, keys, count, &order)) return 1;
+    if (carries) {
+        eb_combine_sorted<false>(f, order, terms, count, runs);
+        return 0;
+    }
+    eb_combine_sorted<true>(f, order, terms, count, eb_chain<T, C>{runs.a, combine});
+    return eb_add_up_runs(f, runs.a, order, count);
 }
 
 /* The iterations of a batch of so many that a block takes: neighbours. */

@@ -34,13 +34,13 @@ typedef struct {
 } eb_shared;
 
 /* The terms that a loop adds to the elements of an array (`term_runs.c`). */
-enum { EB_RUN = $RUN, EB_ENDED = 250 };
+enum { EB_RUN = $RUN, EB_ENDED = 250, EB_FILLED = 1, EB_BY_EPOCH = 2 };
 typedef struct {
-    uint16_t *counts;       /* by element: how many it has, from the epoch on */
-    char *finished;         /* by element: the sum of its finished runs */
-    i64 mask;               /* all bits; none where nothing is counted */
+    i32 kind;               /* how they are counted; 0 where they are not */
     u32 epoch;
-    uint16_t none;          /* what counts where nothing is counted */
+    uint16_t *counts;       /* by element: how many its open run has, from -EB_RUN or from the epoch on */
+    u64 *later;             /* by element, a bit: has it finished runs */
+    char *finished;         /* by element: the sum of these */
     i64 elements;
     i64 ended;              /* how many elements have finished runs, and the first of them */
     i64 at[EB_ENDED];
@@ -68,12 +68,13 @@ typedef struct {
     i64 passed, apart;      /* passes, of whatever loops, since it met the others for a look; with how many it will again */
     i64 looks;              /* how often it did */
     eb_runs *runs;          /* the arrays of a loop whose terms are counted; in the loop */
-    uint16_t *counts;       /* of all such arrays, one behind the other, and the sums of their finished runs */
+    uint16_t *counts;       /* of all such arrays, one behind the other, their bits, and the sums of their finished runs */
+    u64 *later;
     char *finished;
     i64 countable, summable;        /* how many elements, and how many bytes, there is memory for */
     i64 counted, summed;    /* the elements that the loop counts so far, and the bytes of their sums */
     i64 epoch;              /* the number of the last loop that counted, alike in all threads */
-    i64 most_counted;       /* the most elements that one counted since epochs began anew */
+    i64 fills;              /* does the loop that counts now set its counts before */
 } eb_frame;
 
 enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OPERATION = 8, EB_OVERFLOW = 9, EB_MEET = 10 };

@@ -50,15 +50,15 @@ impl Emitter<'_> {
         line!(self, "at += jt - jf;");
         row(self);
         line!(self, "}}");
-        line!(self, "exit{exit}: if (noted && eb_combine_rounds(notes, 0, done + batch >= iterations)) break;");
+        line!(
+            self,
+            "exit{exit}: if (noted && eb_combine_rounds(notes, 0, done + batch >= iterations)) break;"
+        );
         line!(self, "done += batch; }}");
         for (array, _) in tables {
             if let Some(number) = self.counted_number(*array) {
                 let (a, t) = (array.index(), c_type(self.program.array(*array).ty));
-                line!(
-                    self,
-                    "if (!noted && f->thread == 0) eb_end_runs_{t}(f, runs + {number}, a{a}, 0, 0);"
-                );
+                line!(self, "if (!noted && f->thread == 0) eb_end_runs_{t}(f, runs + {number}, a{a}, 0, 0);");
             }
         }
     }

@@ -9,10 +9,10 @@ use ebbtide_math::c::{Item, Shape};
 use ebbtide_math::{Format, Kernel};
 
 use crate::analysis::packed_tapes::PackedTapes;
-use crate::analysis::term_runs::TermRuns;
 use crate::analysis::thread_ownership::{Mapping, OnEntry};
 use crate::kernel::machine::{Family, Target, Width};
 use crate::kernel::name::Name;
+use crate::kernel::term_runs::TermRuns;
 use crate::print::c_types::{c_literal, format};
 use crate::print::entry::Entry;
 use crate::print::loop_functions::LoopFunctions;

@@ -9,10 +9,13 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{After, ArrayId, Combine, Op, Par, Push, Stmt, Store, ValueId, walk};
 
 use crate::analysis::grid_form::{GridForm, grid_form};
+use crate::analysis::ordered_updates::batch_of;
+use crate::analysis::term_runs::term_runs;
 use crate::analysis::work::rows_together;
 use crate::kernel::bounds_test::Test;
 use crate::kernel::machine::{Family, Width};
 use crate::kernel::segment::{Manner, Step};
+use crate::kernel::term_runs::TermRuns;
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
 use crate::print::entry::Known;
@@ -137,7 +140,14 @@ impl Emitter<'_> {
             self.noted.insert(par.id, notes.terms());
         }
         let grid = GridLoop { program, facts, par, form }.nest(&mut self.forms);
+        let batch = match form {
+            GridForm::Noted(notes) => batch_of(notes, !reductions.is_empty()),
+            _ => None,
+        };
+        let counted = TermRuns { batch, ..term_runs(program, facts, par) };
+        self.counts_runs(par, &counted);
         self.grid_nest(&grid, par, reductions);
+        self.counting = TermRuns::default();
     }
 
     /// How many rows a thread takes at once.

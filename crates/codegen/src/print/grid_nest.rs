@@ -80,7 +80,15 @@ impl Emitter<'_> {
             Cut::Leaves => line!(self, "const eb_leaves cut = eb_cut(rows, row);"),
             _ => line!(self, "const i64 iterations = eb_times(rows, row);"),
         }
+        self.open_runs();
+        let alone = grid.tables.is_empty() && !self.counting.arrays.is_empty();
+        if alone {
+            self.begin_counting();
+        }
         self.nodes(&printed, at, &grid.body);
+        if alone {
+            self.end_counting();
+        }
         for k in 0..reductions.len() {
             // Whether any iteration combined at all decides whether the element is touched.
             line!(self, "if (seen{k}) f->partials[{k} * EB_PARTIALS + EB_SEEN] = 1;");
@@ -135,7 +143,12 @@ impl Emitter<'_> {
                 }
                 line!(self, "if ({} && eb_barrier(f)) goto leave;", at.again);
             }
-            Node::SkipOne => line!(self, "batch++; continue;"),
+            Node::SkipOne => {
+                if !self.counting.arrays.is_empty() {
+                    line!(self, "carries = 1;");
+                }
+                line!(self, "batch++; continue;");
+            }
         }
     }
 
@@ -162,7 +175,12 @@ impl Emitter<'_> {
         line!(self, "}}");
         match when {
             When::WarpFar { .. } => line!(self, "}}"),
-            When::NoRoom => line!(self, "const i64 noted = done->iterations;"),
+            When::NoRoom => {
+                line!(self, "const i64 noted = done->iterations;");
+                if !self.counting.arrays.is_empty() {
+                    line!(self, "carries |= noted < iterations;");
+                }
+            }
             _ => {}
         }
     }
@@ -234,11 +252,13 @@ impl Emitter<'_> {
                 self.begin_batches(printed, each);
                 self.nodes(printed, At { again: "batch + most < iterations", ..at }, &l.body);
                 line!(self, "}}");
+                self.end_carried();
             }
             Over::CountedBatches => {
                 self.begin_counted_batches(printed);
                 self.nodes(printed, At { again: "batch < iterations", ..at }, &l.body);
                 line!(self, "}}");
+                self.end_carried();
             }
             Over::OfBatch(_) | Over::OfCountedBatch => {
                 match &l.over {

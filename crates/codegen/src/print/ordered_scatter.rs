@@ -29,6 +29,7 @@ impl Emitter<'_> {
             self.table(n, *array, &format!("most * {before}"));
             before += each;
         }
+        self.begin_carried("iterations > most");
         line!(self, "for (i64 batch = 0; batch < iterations; batch += most) {{");
         line!(self, "const i64 noted = eb_min(iterations - batch, most);");
     }
@@ -54,6 +55,7 @@ impl Emitter<'_> {
         }
         line!(self, "eb_noted *const done = eb_noted_by(f);");
         line!(self, "i64 most = {};", most("room", printed.reductions));
+        self.begin_carried("0");
         line!(self, "for (i64 batch = 0; batch < iterations;) {{");
         line!(self, "const eb_part part = eb_part_of_batch(eb_min(iterations - batch, most));");
         line!(self, "if (f->thread == 0) done->iterations = 0;");
@@ -130,10 +132,74 @@ impl Emitter<'_> {
             let length: String =
                 (0..self.program.array(*array).rank).map(|d| format!(" * d{a}_{d}")).collect();
             let combiner = self.combiner(*how, ty);
+            if let Some(k) = self.counted_number(*array) {
+                line!(
+                    self,
+                    "if (eb_add_noted(f, runs{k}, carries, keys{n}, terms{n}, {count}, {combiner})) goto leave;"
+                );
+                continue;
+            }
             line!(
                 self,
                 "if (eb_combine_noted(f, a{a}, (i64)1{length}, keys{n}, terms{n}, {count}, {combiner})) goto leave;"
             );
         }
+    }
+
+    /// Where the open runs of the elements are, and their finished ones.
+    pub fn open_runs(&mut self) {
+        let arrays = self.counting.arrays.clone();
+        if !arrays.is_empty() {
+            line!(self, "i64 words = 0;");
+        }
+        for (k, array) in arrays.iter().enumerate() {
+            let (a, t) = (array.index(), c_type(self.program.array(*array).ty));
+            let extents: String =
+                (0..self.program.array(*array).rank).map(|d| format!(" * d{a}_{d}")).collect();
+            line!(self, "const eb_runs<{t}> runs{k} = eb_runs_of(f, ({t} *)a{a}, (i64)1{extents}, &words);");
+        }
+    }
+
+    /// Before a loop that takes its iterations in batches: whether open runs go from one to the next. Where data tell, they may.
+    fn begin_carried(&mut self, carries: &str) {
+        let arrays = self.counting.arrays.len();
+        if arrays > 0 {
+            line!(self, "b8 carries = {carries}; const b8 counts = 1; (void)counts;");
+            let may = if carries == "0" { "" } else { "if (carries) " };
+            (0..arrays).for_each(|k| line!(self, "{may}eb_begin_runs(f, runs{k});"));
+        }
+    }
+
+    /// Behind such a loop.
+    pub fn end_carried(&mut self) {
+        let arrays = self.counting.arrays.len();
+        if arrays > 0 {
+            line!(self, "if (carries) {{");
+            self.barrier();
+            (0..arrays).for_each(|k| line!(self, "eb_end_runs(f, runs{k});"));
+            line!(self, "}}");
+        }
+    }
+
+    /// Before a loop whose iterations one thread runs.
+    pub fn begin_counting(&mut self) {
+        let iterations = "eb_times(rows, row)";
+        let most = match self.counting.each {
+            Some(each) => format!("eb_times({iterations}, {each})"),
+            None => "INT64_MAX".to_string(),
+        };
+        line!(self, "const b8 counts = {most} > EB_RUN;");
+        line!(self, "if (counts) {{");
+        (0..self.counting.arrays.len()).for_each(|k| line!(self, "eb_begin_runs(f, runs{k});"));
+        self.barrier();
+        line!(self, "}}");
+    }
+
+    /// Behind such a loop.
+    pub fn end_counting(&mut self) {
+        line!(self, "if (counts) {{");
+        self.barrier();
+        (0..self.counting.arrays.len()).for_each(|k| line!(self, "eb_end_runs(f, runs{k});"));
+        line!(self, "}}");
     }
 }

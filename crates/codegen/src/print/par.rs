@@ -6,11 +6,11 @@ use ebbtide_ir::{Asked, Combine, Par, Range, Stmt, Store, ValueId, walk};
 
 use crate::analysis::bounds_proof::Prover;
 use crate::analysis::names::{reductions, values_inside};
-use crate::analysis::term_runs::TermRuns;
 use crate::kernel::bounds_test::Test;
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
 use crate::kernel::segment::{Barrier, Step};
+use crate::kernel::term_runs::TermRuns;
 use crate::kernel::work::{TripCount, Work};
 use crate::print::c_types::{c_type, neutral, to_bits};
 use crate::print::emitter::{Emitter, line};

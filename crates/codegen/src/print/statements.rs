@@ -276,7 +276,8 @@ impl Emitter<'_> {
             }
             return;
         }
-        let noted = matches!(manner, Manner::Noted(_) | Manner::Bucket(_) | Manner::Counted);
+        let noted =
+            matches!(manner, Manner::Noted(_) | Manner::Bucket(_) | Manner::Counted | Manner::CountedFor(_));
         let offset = if noted { self.offset(cx, element) } else { String::new() };
         let text = if offset.is_empty() { self.element(cx, element) } else { String::new() };
         let value = self.expr(value, cx.pace);
@@ -312,6 +313,28 @@ impl Emitter<'_> {
                         cx.exit
                     );
                 }
+            }
+            (Manner::Counted, _) if self.family == Family::Cuda => {
+                let number = self.counted_number(element.array).unwrap_or_default();
+                for value in [value].iter().chain(&more) {
+                    line!(
+                        self,
+                        "{only}eb_add_counted(runs{number}, counts, {offset}, ({})({value}));",
+                        c_ty(*ty)
+                    );
+                }
+            }
+            (Manner::CountedFor(away), Some(how)) => {
+                let (array, number) = (element.array, self.counted_number(element.array).unwrap_or_default());
+                let (a, t) = (array.index(), c_ty(*ty));
+                let sum = self.combine(*how, *ty, &format!("a{a}[place]"), &value);
+                let all: String = [0].iter().chain(away).fold(String::new(), |all, away| {
+                    format!("{all} eb_end_run_{t}(f, {number}, a{a}, place + {away});")
+                });
+                line!(
+                    self,
+                    "{only}{{ const i64 place = {offset}; a{a}[place] = {sum}; if (eb_count_term(f, {number}, place)) {{{all} }} }}"
+                );
             }
             (Manner::Counted, _) => {
                 let terms: Vec<String> = [value].into_iter().chain(more).collect();

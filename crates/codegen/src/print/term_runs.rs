@@ -2,8 +2,8 @@
 
 use ebbtide_ir::{ArrayId, Combine, Par};
 
-use crate::analysis::term_runs::TermRuns;
 use crate::kernel::name::Ty;
+use crate::kernel::term_runs::TermRuns;
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
 use crate::print::operation::c_ty;
@@ -19,16 +19,15 @@ impl Emitter<'_> {
 
     /// Begins to count the terms of a loop; all threads do.
     pub fn begin_runs(&mut self, counted: &TermRuns) {
-        let most = match counted.each {
-            Some(each) => format!("eb_times(eb_times(rows, row), {each})"),
-            None => "INT64_MAX".to_string(),
-        };
+        let terms = |each| format!("eb_times(eb_times(rows, row), {each})");
+        let most = counted.each.map_or("INT64_MAX".to_string(), terms);
+        let likely = terms(counted.each.unwrap_or(1));
         if !counted.arrays.is_empty() {
             line!(self, "eb_runs runs[{}]; f->runs = runs;", counted.arrays.len());
         }
         for (k, array) in counted.arrays.iter().enumerate() {
             let (length, size) = (self.length(*array), self.program.array(*array).ty.size());
-            line!(self, "eb_begin_runs(f, {k}, {length}, {size}, {most});");
+            line!(self, "eb_begin_runs(f, {k}, {length}, {size}, {most}, {likely});");
         }
     }
 

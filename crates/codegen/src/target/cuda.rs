@@ -39,7 +39,7 @@ pub fn cuda_unit(
     let items: Vec<Item> = text.items.iter().copied().collect();
     let mut source = library(Dialect::Cuda, &items)?;
     source.push_str(&prelude::cuda());
-    if !text.noted.is_empty() {
+    if !text.noted.is_empty() || !text.counted.is_empty() {
         source.push_str(prelude::ORDERED_SCATTER);
     }
     text.combiners.values().for_each(|combiner| source.push_str(combiner));

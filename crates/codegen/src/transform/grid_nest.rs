@@ -11,6 +11,7 @@ use crate::analysis::interior::{Decide, Interior, interior};
 use crate::analysis::names::{reductions, values_inside};
 use crate::analysis::narrow_index::{Narrow, compared_with, narrow_values};
 use crate::analysis::ordered_updates::{Counts, Notes, scattered};
+use crate::analysis::term_runs::term_runs;
 use crate::analysis::work::{all_values, at_once_in_lane, rows_together};
 use crate::kernel::grid::{
     Added, Barrier, Cut, For, Grid, Iterations as Run, Kind, Node, Often, Over, Runs, Safe, When,
@@ -54,6 +55,10 @@ impl GridLoop<'_> {
         if let GridForm::Noted(notes) = form {
             shared.noted.clone_from(&notes.updates);
             tables.clone_from(&notes.tables);
+        }
+        let counted = term_runs(program, facts, par);
+        if let GridForm::OneThread = form {
+            shared.counted_runs.clone_from(&counted.updates);
         }
         let it = Iterations { par, shared: &shared, team: Team::Alone };
         let making = Making { of: self, forms, it, known: &known, exit, sums: !sums.is_empty() };
@@ -234,7 +239,9 @@ impl Making<'_, '_, '_> {
 
     /// One thread runs the first iteration of a batch where it has more terms than can be noted.
     fn without_room(&mut self) -> Node {
-        let (shared, exit) = (Shared::default(), self.forms.fresh.next());
+        let counted = term_runs(self.of.program, self.of.facts, self.it.par);
+        let shared = Shared { counted_runs: counted.updates, ..Shared::default() };
+        let exit = self.forms.fresh.next();
         let careful = self.forms.careful(&Iterations { shared: &shared, ..self.it });
         let body = self.keeping(vec![run(Often::Seldom, careful)]);
         let mut nodes = vec![all(Kind::One, Over::FirstOfBatch { exit }, body), Node::Barrier(Barrier::Grid)];

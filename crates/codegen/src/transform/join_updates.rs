@@ -45,7 +45,8 @@ impl Joined<'_> {
     fn statement(&mut self, stmt: Stmt) {
         match &stmt {
             Stmt::Store { element, how: Some(how), manner, when: None, .. }
-                if is_sure(element) && matches!(manner, Manner::Plain | Manner::Bucket(_) | Manner::Counted) =>
+                if is_sure(element)
+                    && matches!(manner, Manner::Plain | Manner::Bucket(_) | Manner::Counted) =>
             {
                 let same = self.open.iter().copied().find(|at| match &self.out[*at] {
                     Some(Stmt::Store { element: other, how: Some(by), manner: like, .. }) => {
@@ -65,9 +66,12 @@ impl Joined<'_> {
                 }
                 return;
             }
-            Stmt::Load { element, .. } | Stmt::Store { element, manner: Manner::Plain, .. }
-                if is_sure(element) =>
-            {
+            Stmt::Load { element, .. }
+            | Stmt::Store {
+                element,
+                manner: Manner::Plain | Manner::CountedFor(_) | Manner::CountedElsewhere,
+                ..
+            } if is_sure(element) => {
                 self.touch(&element.clone());
             }
             Stmt::Assign { name, .. } => self.change(*name),

@@ -47,8 +47,14 @@ impl ParallelLoop<'_> {
         let counted = term_runs(program, facts, par);
         if let Some(buckets) = self.buckets(forms, &inside) {
             let (ranges, order) = (par.ranges.clone(), Order::OfProgram);
-            let nest =
-                Nest { ranges, order, reductions: Vec::new(), body: Vec::new(), buckets: Some(buckets), counted };
+            let nest = Nest {
+                ranges,
+                order,
+                reductions: Vec::new(),
+                body: Vec::new(),
+                buckets: Some(buckets),
+                counted,
+            };
             forms.made(&nest);
             return nest;
         }
@@ -64,7 +70,12 @@ impl ParallelLoop<'_> {
             Some(columns) => (Order::Exchanged, columns),
             None => (Order::OfProgram, par),
         };
-        let shared = Shared { counted_runs: counted.updates.clone(), ..Shared::default() };
+        let mut shared = Shared { counted_runs: counted.updates.clone(), ..Shared::default() };
+        // Lanes add to one component after the other: an element has then more terms than another of its group.
+        if form.vectors.is_err() {
+            shared.counted_groups.clone_from(&counted.groups);
+            shared.riders.clone_from(&counted.riders);
+        }
         let rows = self.rows(forms, (exchanged, &shared), &form);
         let over = match (reductions, order, &par.ranges[..]) {
             ([], Order::OfProgram, [_]) => Over::Columns { aligned: ALIGNED },

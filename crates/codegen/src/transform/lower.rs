@@ -42,6 +42,9 @@ pub(crate) struct Shared {
     pub in_buckets: BTreeMap<(ArrayId, Indices), usize>,
     /// The updates that are made at once and whose terms are counted.
     pub counted_runs: BTreeSet<(ArrayId, Indices)>,
+    /// Those of them that count for others, with the distances of their elements, and these others.
+    pub counted_groups: BTreeMap<(ArrayId, Indices), Vec<i64>>,
+    pub riders: BTreeSet<(ArrayId, Indices)>,
 }
 
 /// Who runs an iteration.
@@ -214,12 +217,22 @@ impl Lowering<'_> {
             (Team::Lanes, ..) => Manner::Leader,
             (_, Some(table), _) => Manner::Noted(*table),
             (.., Some(table)) => Manner::Bucket(*table),
-            _ if how.is_some() && self.shared.counted_runs.contains(&(s.array, s.index)) => Manner::Counted,
+            _ if how.is_some() && self.shared.counted_runs.contains(&(s.array, s.index)) => self.counted(s),
             _ if how.is_some() && self.shared.atomics.contains(&s.array) => Manner::Atomic,
             _ => Manner::Plain,
         };
         let element = element(self.program, s.array, s.index, &s.site);
         Stmt::Store { element, ty, how, value, more: Vec::new(), when: None, manner }
+    }
+
+    /// How an update is made whose terms are counted.
+    fn counted(&self, s: &Store) -> Manner {
+        let update = (s.array, s.index);
+        match self.shared.counted_groups.get(&update) {
+            Some(away) => Manner::CountedFor(away.clone()),
+            None if self.shared.riders.contains(&update) => Manner::CountedElsewhere,
+            None => Manner::Counted,
+        }
     }
 
     fn inner_loop(&self, l: &ebbtide_ir::Loop, loops: usize, numbers: &mut Numbers, out: &mut Body) {

@@ -69,6 +69,31 @@ fn in_turn(at: &Array1<i32>, x: &Array1<f64>, y: &mut Array1<f64>, z: &mut Array
     }
 }
 
+/// Vectors at two ends, which may be one: all components get their terms together.
+#[program]
+fn vectors(ends: &Array1<[i32; 2]>, x: &Array1<f64>, y: &mut Array1<Vec3<f64>>) {
+    for i in par(0..x.len()) {
+        let (a, b) = (ends[i][0] as usize, ends[i][1] as usize);
+        let d = Vec3::new(x[i], 0.3 * x[i], x[i] * x[i]);
+        y[a] += d;
+        if x[i] < 1.5 {
+            y[b] -= 0.1 * d;
+        }
+    }
+}
+
+/// The same in two components, taken in turn.
+#[program]
+fn interleaved(ends: &Array1<[i32; 2]>, x: &Array1<f64>, y: &mut Array2<f64>) {
+    for i in par(0..x.len()) {
+        let (a, b) = (ends[i][0] as usize, ends[i][1] as usize);
+        y[[a, 0]] += x[i];
+        y[[b, 0]] += 0.1;
+        y[[a, 1]] += 0.7 * x[i];
+        y[[b, 1]] += x[i] * x[i];
+    }
+}
+
 /// A misfit of what a table says of each cell: what flows back to the table is added cell by cell.
 #[program]
 fn material(of: &Array1<i32>, k: &Array1<f64>, u: &Array1<f64>, loss: &mut Array0<f64>) {
@@ -257,6 +282,43 @@ fn neighbouring_elements_of_neighbouring_lanes_are_summed_run_by_run() {
     }
 }
 
+/// Asserts that `vectors` and `interleaved` follow the law on these devices.
+fn components_follow_the_law(devices: &[Device], count: usize, elements: usize) {
+    let (ends, x) = (numbers(31, 2 * count, elements), terms(32, count));
+    let (mut y, mut z) = (vec![Law::of(0.0); 3 * elements], vec![Law::of(0.5); 2 * elements]);
+    for i in 0..count {
+        let (a, b) = (ends[2 * i], ends[2 * i + 1]);
+        let d = [x[i], 0.3 * x[i], x[i] * x[i]];
+        (0..3).for_each(|c| y[3 * a + c].add(d[c]));
+        if x[i] < 1.5 {
+            (0..3).for_each(|c| y[3 * b + c].add(-(0.1 * d[c])));
+        }
+        z[2 * a].add(x[i]);
+        z[2 * b].add(0.1);
+        z[2 * a + 1].add(0.7 * x[i]);
+        z[2 * b + 1].add(x[i] * x[i]);
+    }
+    for device in devices {
+        let ends = device.from_fn([count], |[i]| [ends[2 * i] as i32, ends[2 * i + 1] as i32]).unwrap();
+        let x = device.from_fn([count], |[i]| x[i]).unwrap();
+        let mut found = device.from_fn([elements], |_| Vec3::zero()).unwrap();
+        vectors().compile(device).unwrap().launch((&ends, &x, &mut found)).unwrap();
+        let found: Vec<f64> = found.to_vec().into_iter().flat_map(|v| [v.x, v.y, v.z]).collect();
+        assert!(bits(&found) == bits(&sums(&y)), "{count} to {elements}, {device:?}");
+        let mut found = device.from_fn([elements, 2], |_| 0.5).unwrap();
+        interleaved().compile(device).unwrap().launch((&ends, &x, &mut found)).unwrap();
+        assert!(bits(&found.to_vec()) == bits(&sums(&z)), "{count} to {elements}, {device:?}");
+    }
+}
+
+#[test]
+fn components_that_get_their_terms_together_are_summed_run_by_run() {
+    let devices = devices();
+    for (count, elements) in [(512, 1), (700, 1), (2_100, 1), (5_000, 2), (40_000, 7), (3_000, 4_001)] {
+        components_follow_the_law(&devices, count, elements);
+    }
+}
+
 /// Asserts that `in_turn` follows the law on these devices.
 fn in_turn_follows_the_law(devices: &[Device], count: usize, elements: usize, steps: usize) {
     let (at, x) = (numbers(11, count, elements), terms(12, count));
@@ -308,7 +370,9 @@ fn launches_of_one_program_count_anew() {
         let at = device.from_fn([5_000], |[i]| at[i % 1_000] as i32).unwrap();
         let x = device.from_fn([5_000], |[i]| x[i % 1_000]).unwrap();
         let mut found = device.zeros([2]).unwrap();
-        (0..launches).for_each(|_| drop(program.launch((&at, &x, &mut found)).unwrap()));
+        for _ in 0..launches {
+            program.launch((&at, &x, &mut found)).unwrap();
+        }
         assert_eq!(bits(&found.to_vec()), bits(&y), "{device:?}");
     }
 }
@@ -366,6 +430,7 @@ fn cuda_sums_shared_elements_run_by_run() {
     {
         several_follows_the_law(&devices, count, elements, most);
     }
+    components_follow_the_law(&devices, 40_000, 7);
     in_turn_follows_the_law(&devices, 30_000, 11, 40);
     in_turn_follows_the_law(&devices, 3_000, 2, 9);
     material_follows_the_law(&devices, 300_000, 4);

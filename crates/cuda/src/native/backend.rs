@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ebbtide_codegen::{STAGING_WORDS, TERM_WORDS, cuda_unit, loops_on_one_thread, staging_bytes};
-use ebbtide_ir::{ArrayId, Block, Entry, Facts, Par, Program, RegionId, ValueId};
+use ebbtide_codegen::{
+    STAGING_WORDS, TERM_WORDS, bytes_of_open_runs, cuda_unit, loops_on_one_thread, staging_bytes,
+};
+use ebbtide_ir::{ArrayId, Block, Entry, Facts, Par, Program, RegionId, Stmt, ValueId, walk};
 use ebbtide_runtime::cache::Cache;
 use ebbtide_runtime::{
     Backend, Counters, Error, Event, Executable, Memory, Result, partial_sums, warn, yielding_regions,
@@ -46,11 +48,12 @@ unsafe impl Backend for Cuda {
         &self,
         program: &Program,
         facts: &Facts,
-        _value: &dyn Fn(ValueId) -> Option<i64>,
-        _elements: &dyn Fn(ArrayId) -> u64,
+        value: &dyn Fn(ValueId) -> Option<i64>,
+        elements: &dyn Fn(ArrayId) -> u64,
     ) -> u64 {
         // There is room for as many leaves as a loop can have.
-        partial_sums(program, facts, &|_| None) + staging_bytes(program, facts)
+        let runs = bytes_of_open_runs((program, facts), value, elements);
+        runs + partial_sums(program, facts, &|_| None) + staging_bytes(program, facts)
     }
 
     fn compile(
@@ -89,6 +92,16 @@ unsafe impl Backend for Cuda {
             let parts = (0..segments.len()).map(|k| vec![Part::Kernel(k)]).collect();
             (unit, simple, segments, parts)
         };
+        let mut counted = Vec::new();
+        for segment in &segments {
+            walk(segment, &mut |stmt| {
+                if let Stmt::Par(par) = stmt
+                    && let Some(runs) = unit.counted.get(&par.id)
+                {
+                    counted.push((Par { body: Block::new(), ..par.clone() }, runs.clone()));
+                }
+            });
+        }
         let staging = if unit.noted.is_empty() { 0 } else { STAGING_WORDS } + unit.kept_terms * TERM_WORDS;
         let partials = 8 * (leaves(&unit) + staging);
         let loops = (0..program.regions as usize).map(|region| {
@@ -100,6 +113,7 @@ unsafe impl Backend for Cuda {
             domains: segments.iter().map(|segment| Domains::of(segment, &unit.noted)).collect(),
             parts,
             layout: Layout::of(program),
+            counted,
             simple,
             unit,
             loaded: [const { OnceLock::new() }; 2],

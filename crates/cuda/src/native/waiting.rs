@@ -98,8 +98,9 @@ impl Native {
     pub(super) fn launch_waiting(&self, frame: &Frame, aside: &mut Aside, wanted: Wanted) -> Result<()> {
         let Some((steps, threads)) = aside.waiting.take() else { return Ok(()) };
         let Some(kernel) = self.batch() else { return Err(lost()) };
+        let scratch = self.scratch(aside);
         let Some(tables) = &mut aside.tables else { return Err(lost()) };
-        let batch = tables.batch(frame, self.scratch(), &steps, wanted)?;
+        let batch = tables.batch(frame, scratch, &steps, wanted)?;
         let parameters: [*const c_void; 2] = [(&raw const *batch).cast(), tables.extents.as_ptr().cast()];
         self.counters.add(Event::Launch, 1);
         // SAFETY (*Bounds*, *Exclusive access*): as for one segment; slots have the sizes of their arrays and live until
