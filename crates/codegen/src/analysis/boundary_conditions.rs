@@ -75,7 +75,11 @@ pub(crate) fn statements_of(
     lets
 }
 
-/// Tries a condition with sizes of 1000 and indices of `at`: where it leads in the middle is where most iterations go.
+/// What conditions are tried with in place of sizes. It is a little more than twice the index in the middle: of an index and a length
+/// that shrinks with a loop around it (`i < n - t`), the length is greater.
+const SIZE: u64 = 1010;
+
+/// Tries a condition with sizes of [`SIZE`] and indices of `at`: where it leads in the middle is where most iterations go.
 pub(crate) fn far_from_boundaries(program: &Program, v: ValueId, at: u64) -> bool {
     let index = at;
     let mut known: BTreeMap<ValueId, u64> = BTreeMap::new();
@@ -90,13 +94,44 @@ pub(crate) fn far_from_boundaries(program: &Program, v: ValueId, at: u64) -> boo
     for v in needed {
         let bits = match program.op(v) {
             Op::LoopVar => index,
-            Op::Scalar(_) | Op::Dim(..) | Op::Get(_) | Op::Load(..) => 1000,
+            Op::Scalar(_) | Op::Dim(..) | Op::Get(_) | Op::Load(..) => SIZE,
             _ => match evaluate::evaluate(program, v, |o| known.get(&o).copied().unwrap_or(0)) {
                 Some(Ok(bits)) => bits,
-                _ => 1000,
+                _ => SIZE,
             },
         };
         known.insert(v, bits);
     }
     known.get(&v).is_some_and(|bits| *bits != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_ir::{parse, verify_source};
+
+    use super::*;
+
+    /// What is the condition of the only branch of a parallel loop in a loop over `t`, in the middle?
+    fn in_the_middle(condition: &str) -> bool {
+        let text = format!(
+            "program p(x: &mut Array1<f64>) {{ let n = x.len(); for t in 0..n {{ for i in par(0..n) {{ if {condition} {{ x[i] = 0.0; }} }} }} }}"
+        );
+        let program = verify_source(&parse(&text).unwrap()).unwrap();
+        let mut found = None;
+        walk(&program.body, &mut |stmt| {
+            if let Stmt::If(branch) = stmt {
+                found = Some(far_from_boundaries(&program, branch.condition, 500));
+            }
+        });
+        found.unwrap()
+    }
+
+    #[test]
+    fn an_index_is_less_than_a_length_that_shrinks_with_the_loop_around() {
+        assert!(in_the_middle("i < n - t"));
+        assert!(in_the_middle("i < n - 1 - t"));
+        assert!(in_the_middle("i + t < n"));
+        assert!(in_the_middle("i < t + 1"));
+        assert!(!in_the_middle("i >= n - t"));
+    }
 }
