@@ -11,7 +11,7 @@ use ebbtide_ir::{
 use super::Stop;
 use super::dual::Dual;
 use super::host::{Host, Yield};
-use super::par::{Reduction, Ties};
+use super::par::{Reduction, Run, Ties};
 use super::table;
 use super::tape::{Node, Tape};
 
@@ -53,6 +53,9 @@ pub struct Machine<'p> {
     pub ties: BTreeMap<(ArrayId, usize), Ties>,
     /// Arrays whose minima and maxima are operations on two numbers in the parallel loop that runs now.
     pub paired: BTreeSet<ArrayId>,
+    /// The updates of the parallel loop that runs now whose terms are counted, and the elements that they added to.
+    pub counted: BTreeSet<WriteId>,
+    pub runs: BTreeMap<(ArrayId, usize), Run>,
     pub in_parallel: bool,
     pub host: Option<&'p Host<'p>>,
     pub yields: usize,
@@ -78,6 +81,8 @@ impl<'p> Machine<'p> {
             lane: 0,
             ties: BTreeMap::new(),
             paired: BTreeSet::new(),
+            counted: BTreeSet::new(),
+            runs: BTreeMap::new(),
             in_parallel: false,
             host: None,
             yields: 0,

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::evaluate::{Bits, combine, neutral};
 use ebbtide_ir::leaf::{LANES, Leaves};
-use ebbtide_ir::{ArrayId, Combine, Literal, Loop, Op, Par, Sharing, Stmt, Store, Type, ValueId, walk};
+use ebbtide_ir::{
+    ArrayId, Combine, Literal, Loop, Op, Ordering, Par, RUN, Sharing, Stmt, Store, Type, ValueId, walk,
+};
 
 use super::Stop;
 use super::dual::Dual;
@@ -20,6 +22,13 @@ pub struct Reduction {
     /// Of minima and maxima of floats: what attains them so far.
     attained: Ties,
     element: Option<(ArrayId, usize)>,
+}
+
+/// The terms that a parallel loop has added to an element: how many its last run has, and the sum of the runs before that.
+#[derive(Clone, Copy, Default)]
+pub struct Run {
+    terms: usize,
+    before: Option<Taped>,
 }
 
 /// A least or greatest float, and what attains it. They share its derivative equally (law 13).
@@ -101,6 +110,7 @@ impl<'p> Machine<'p> {
             self.block(&par.body)?;
         }
         self.end_reductions(par);
+        self.end_runs();
         self.in_parallel = false;
         self.ties.clear();
         self.paired.clear();
@@ -141,6 +151,13 @@ impl<'p> Machine<'p> {
     fn begin_reductions(&mut self, par: &'p Par) {
         let Some(facts) = self.facts.pars.get(&par.id) else { return };
         walk(&par.body, &mut |stmt| {
+            if let Stmt::Update(Combine::Add, s) = stmt
+                && facts.of(s) == Sharing::Scatter
+                && self.program.array(s.array).ty.is_float()
+                && par.ordering == Ordering::Ordered
+            {
+                self.counted.insert(s.id);
+            }
             if let Stmt::Update(how, s) = stmt
                 && facts.of(s) == Sharing::Reduce
             {
@@ -233,6 +250,9 @@ impl<'p> Machine<'p> {
         let (value, ty) = (self.values[s.value.index()], self.program.array(s.array).ty);
         let lane = self.lane;
         let Some(mut r) = self.reductions.remove(&s.id) else {
+            if self.counted.contains(&s.id) {
+                self.count_term(s.array, at);
+            }
             self.combine_into(how, s.array, at, value, None);
             return Ok(());
         };
@@ -245,6 +265,32 @@ impl<'p> Machine<'p> {
         r.lanes[lane] = self.sum_or_bits(how, ty, r.lanes[lane], value);
         self.reductions.insert(s.id, r);
         Ok(())
+    }
+
+    /// One more term for an element. Behind a whole run the next one begins, as a chain of its own.
+    fn count_term(&mut self, array: ArrayId, at: usize) {
+        let ty = self.program.array(array).ty;
+        let mut run = self.runs.remove(&(array, at)).unwrap_or_default();
+        if run.terms == RUN {
+            let sum = self.arrays[array.index()].elements[at];
+            let all = run.before.map(|before| self.sum_or_bits(Combine::Add, ty, before, sum));
+            run = Run { terms: 0, before: Some(all.unwrap_or(sum)) };
+            self.arrays[array.index()].elements[at] = Taped::constant(neutral(Combine::Add, ty));
+        }
+        run.terms += 1;
+        self.runs.insert((array, at), run);
+    }
+
+    /// Adds the last run of each element to those before it.
+    fn end_runs(&mut self) {
+        self.counted.clear();
+        for ((array, at), run) in std::mem::take(&mut self.runs) {
+            if let Some(before) = run.before {
+                let (ty, last) = (self.program.array(array).ty, self.arrays[array.index()].elements[at]);
+                let sum = self.sum_or_bits(Combine::Add, ty, before, last);
+                self.arrays[array.index()].elements[at] = sum;
+            }
+        }
     }
 
     /// Combines an element with a value. Minima and maxima within one parallel loop remember who attains them.

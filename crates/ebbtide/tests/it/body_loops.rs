@@ -38,34 +38,32 @@ fn what_passes_find_is_kept_where_their_number_is_known() {
                     kept0[[k_2, i_6]] = s_2;
                     s_2 = s_2 * s_2 * 0.6 + 0.3 * x[i_6] * c[k_2 % c.len()] + 0.01 * k_2 as f64;
                 }
-                let v73 = d_y'[i_6];
-                d_y'[i_6] = 0.0;
-                d_s = d_s + v73;
+                d_s = d_s + d_y'[i_6];
                 let mut sum = 0.0;
                 for k_back in 0..passes {
                     let k_3 = 0 + passes - 1 - k_back;
                     let mut s_3 = kept0[[k_3, i_6]];
+                    let v82 = s_3;
                     let v83 = s_3;
-                    let v84 = s_3;
-                    let v90 = 0.3 * x[i_6];
-                    let v92 = k_3 % c.len();
-                    let v93 = c[v92];
-                    s_3 = v83 * v84 * 0.6 + v90 * v93 + 0.01 * k_3 as f64;
-                    let v100 = d_s;
+                    let v89 = 0.3 * x[i_6];
+                    let v91 = k_3 % c.len();
+                    let v92 = c[v91];
+                    s_3 = v82 * v83 * 0.6 + v89 * v92 + 0.01 * k_3 as f64;
+                    let v99 = d_s;
                     d_s = 0.0;
-                    let v105 = select(v100 == 0.0, 0.0, v100 * v93);
-                    d_c'[v92] += select(v100 == 0.0, 0.0, v100 * v90);
-                    sum = sum + select(v105 == 0.0, 0.0, v105 * 0.3);
-                    let v117 = select(v100 == 0.0, 0.0, v100 * 0.6);
-                    d_s = d_s + select(v117 == 0.0, 0.0, v117 * v83);
-                    d_s = d_s + select(v117 == 0.0, 0.0, v117 * v84);
+                    let v104 = select(v99 == 0.0, 0.0, v99 * v92);
+                    d_c'[v91] += select(v99 == 0.0, 0.0, v99 * v89);
+                    sum = sum + select(v104 == 0.0, 0.0, v104 * 0.3);
+                    let v116 = select(v99 == 0.0, 0.0, v99 * 0.6);
+                    d_s = d_s + select(v116 == 0.0, 0.0, v116 * v82);
+                    d_s = d_s + select(v116 == 0.0, 0.0, v116 * v83);
                 }
                 if 0 < passes {
                     d_x'[i_6] += sum;
                 }
-                let v130 = d_s;
+                let v129 = d_s;
                 d_s = 0.0;
-                d_x'[i_6] += v130;
+                d_x'[i_6] += v129;
             }
             copy(d_x', d_x);
             copy(d_c', d_c);

@@ -128,18 +128,18 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                 }
                 backward loop 0 {
                     for _t_back in from..to {
-                        let v201 = (_t_back - from) % 8;
+                        let v200 = (_t_back - from) % 8;
                         let v70 = x'.len();
                         pop(x');
                         for i_7 in par(0..x'.len()) {
                             let v82 = d_x'[i_7];
-                            d_y'[i_7] += v82 * 0.2;
+                            d_y'[i_7] = v82 * 0.2;
                             d_x'[i_7] = v82 * 0.6;
                         }
-                        let v215 = 0 + x'.len() - 1 - 0;
-                        let v219 = v215 + 1;
-                        let v220 = v219 - x'.len();
-                        let v221 = v219 - 0;
+                        let v214 = 0 + x'.len() - 1 - 0;
+                        let v218 = v214 + 1;
+                        let v219 = v218 - x'.len();
+                        let v220 = v218 - 0;
                         for i_9 in par(0..v70) {
                             let mut sum_2 = x'[i_9];
                             let mut d_sum = 0.0;
@@ -147,27 +147,25 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                                 sum_2 = sum_2 + a[[k_2, i_9]] * x'[k_2];
                             }
                             let v99 = sum_2.tanh();
-                            let v100 = d_y'[i_9];
-                            d_y'[i_9] = 0.0;
-                            d_sum = d_sum + v100 * (1.0 - v99 * v99);
-                            let v108 = d_sum;
-                            kept0[i_9] = v108;
-                            waiting0[[v201, i_9]] = v108;
-                            let v121 = d_sum;
+                            d_sum = d_sum + d_y'[i_9] * (1.0 - v99 * v99);
+                            let v107 = d_sum;
+                            kept0[i_9] = v107;
+                            waiting0[[v200, i_9]] = v107;
+                            let v120 = d_sum;
                             d_sum = 0.0;
-                            d_x'[i_9] += v121;
+                            d_x'[i_9] += v120;
                         }
                         if 0 < v70 {
                             #[unproved]
-                            for k_6 in par(v220..v221) {
-                                waiting1[[v201, k_6]] = x'[0 + x'.len() - 1 - (v215 - k_6)];
+                            for k_6 in par(v219..v220) {
+                                waiting1[[v200, k_6]] = x'[0 + x'.len() - 1 - (v214 - k_6)];
                             }
                         }
-                        if (v201 == 8 - 1) | (_t_back == to - 1) {
+                        if (v200 == 8 - 1) | (_t_back == to - 1) {
                             #[unproved]
-                            for (k_7, i_12) in par(v220..v221, 0..v70) {
+                            for (k_7, i_12) in par(v219..v220, 0..v70) {
                                 let mut total = d_a'[[k_7, i_12]];
-                                for step in 0..v201 + 1 {
+                                for step in 0..v200 + 1 {
                                     total = total + waiting0[[step, i_12]] * waiting1[[step, k_7]];
                                 }
                                 d_a'[[k_7, i_12]] = total;
@@ -176,13 +174,13 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                         #[unproved]
                         for (k0_2, lane) in par(0..d_x'.len(), 0..32) {
                             let mut sum_4 = 0.0;
-                            let v143 = -1 + x.len() - k0_2;
-                            let v145 = x'.len();
-                            if (v143 >= 0) & (v143 < v145) {
+                            let v142 = -1 + x.len() - k0_2;
+                            let v144 = x'.len();
+                            if (v142 >= 0) & (v142 < v144) {
                                 for i_10 in 0..(v70 - 0) / 32 {
-                                    let v156 = 0 + i_10 * 32 + lane;
-                                    let k_4 = 0 + v145 - 1 - v143;
-                                    sum_4 = sum_4 + kept0[v156] * a[[k_4, v156]];
+                                    let v155 = 0 + i_10 * 32 + lane;
+                                    let k_4 = 0 + v144 - 1 - v142;
+                                    sum_4 = sum_4 + kept0[v155] * a[[k_4, v155]];
                                 }
                             }
                             lanes0[[k0_2, lane]] = sum_4;
@@ -193,11 +191,11 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                             for lane_2 in 0..32 {
                                 sum_5 = sum_5 + lanes0[[k0, lane_2]];
                             }
-                            let v177 = -1 + x.len() - k0;
-                            let v179 = x'.len();
-                            if (v177 >= 0) & (v177 < v179) {
+                            let v176 = -1 + x.len() - k0;
+                            let v178 = x'.len();
+                            if (v176 >= 0) & (v176 < v178) {
                                 for i_11 in 0 + (v70 - 0) / 32 * 32..v70 {
-                                    let k_5 = 0 + v179 - 1 - v177;
+                                    let k_5 = 0 + v178 - 1 - v176;
                                     sum_5 = sum_5 + kept0[i_11] * a[[k_5, i_11]];
                                 }
                             }
@@ -248,7 +246,7 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                         pop(x');
                         for i_7 in par(0..x'.len()) {
                             let v89 = d_x'[i_7];
-                            d_y'[i_7] += v89 * 0.2;
+                            d_y'[i_7] = v89 * 0.2;
                             d_x'[i_7] = v89 * 0.6;
                         }
                         for i_9 in par(0..n_2) {
@@ -261,10 +259,7 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                                     }
                                 }
                             }
-                            let v113 = sum_2.exp();
-                            let v114 = d_y'[i_9];
-                            d_y'[i_9] = 0.0;
-                            d_sum = d_sum + v114 * v113;
+                            d_sum = d_sum + d_y'[i_9] * sum_2.exp();
                             kept0[i_9] = d_sum;
                             d_sum = 0.0;
                         }
@@ -273,10 +268,10 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                             let mut sum_8 = 0.0;
                             #[sum(sum_8)]
                             for i_10 in 0..n_2 {
-                                let v176 = kept0[i_10];
+                                let v175 = kept0[i_10];
                                 if i_10 + k_back_2 < n_2 {
                                     if x'[i_10] > 0.3 {
-                                        sum_8 = sum_8 + v176 * x'[i_10 + k_back_2].sin();
+                                        sum_8 = sum_8 + v175 * x'[i_10 + k_back_2].sin();
                                     }
                                 }
                             }
@@ -289,13 +284,13 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                             let mut sum_9 = 0.0;
                             #[sum(sum_9)]
                             for k_back_3 in 0..n_2 {
-                                let v216 = k0 - (-1 + x.len() - k_back_3);
-                                if (v216 >= 0) & (v216 < n_2) {
-                                    let v220 = kept0[v216];
+                                let v215 = k0 - (-1 + x.len() - k_back_3);
+                                if (v215 >= 0) & (v215 < n_2) {
+                                    let v219 = kept0[v215];
                                     let k_4 = 0 + n_2 - 1 - k_back_3;
-                                    if v216 + k_4 < n_2 {
-                                        if x'[v216] > 0.3 {
-                                            sum_9 = sum_9 + v220 * a[[0, k_4]] * x'[v216 + k_4].cos();
+                                    if v215 + k_4 < n_2 {
+                                        if x'[v215] > 0.3 {
+                                            sum_9 = sum_9 + v219 * a[[0, k_4]] * x'[v215 + k_4].cos();
                                         }
                                     }
                                 }
@@ -551,69 +546,66 @@ fn elements_at_which_an_index_is_clamped_sum_over_all_that_lie_beyond() {
                         pop(x');
                         for i_7 in par(0..x'.len()) {
                             let v95 = d_x'[i_7];
-                            d_y'[i_7] += v95 * 0.2;
+                            d_y'[i_7] = v95 * 0.2;
                             d_x'[i_7] = v95 * 0.6;
                         }
                         for i_9 in par(0..n_2) {
                             let left_2 = x'[i_9.max(1) - 1];
                             let right_2 = x'[(i_9 + 1).min(n_2 - 1)];
-                            let v115 = a[[i_9, 0]];
                             let v126 = d_y'[i_9];
-                            d_y'[i_9] = 0.0;
-                            kept0[i_9] = v126 * v115;
                             d_x'[i_9] += -v126;
-                            kept1[i_9] = v126 * left_2;
-                            kept2[i_9] = v126 * right_2;
+                            kept0[i_9] = v126 * left_2;
+                            kept1[i_9] = v126 * right_2;
                         }
                         #[unproved]
                         for k0 in par(0..d_x'.len()) {
                             let mut sum = 0.0;
-                            let v139 = x'.len() - 1;
-                            if (k0 == v139) | (k0 == 5) {
+                            let v138 = x'.len() - 1;
+                            if (k0 == v138) | (k0 == 5) {
                                 #[sum(sum)]
                                 for i_10 in 0..n_2 {
                                     if (i_10 + 3).max(5).min(x'.len() - 1) == k0 {
-                                        sum = sum + kept0[i_10];
+                                        sum = sum + d_y'[i_10] * a[[i_10, 0]];
                                     }
                                 }
                             } else {
-                                let v162 = k0 - 3;
-                                if ((k0 < v139) & (k0 > 5)) & ((v162 >= 0) & (v162 < n_2)) {
-                                    sum = sum + kept0[v162];
+                                let v164 = k0 - 3;
+                                if ((k0 < v138) & (k0 > 5)) & ((v164 >= 0) & (v164 < n_2)) {
+                                    sum = sum + d_y'[v164] * a[[v164, 0]];
                                 }
                             }
-                            let v170 = sum;
+                            let v175 = sum;
                             let mut sum_2 = 0.0;
-                            let v175 = x'.len() - 1;
-                            if k0 == v175 {
+                            let v180 = x'.len() - 1;
+                            if k0 == v180 {
                                 #[sum(sum_2)]
                                 for i_11 in 0..n_2 {
                                     if (i_11 + 1).min(x'.len() - 1) == k0 {
-                                        sum_2 = sum_2 + kept1[i_11];
+                                        sum_2 = sum_2 + kept0[i_11];
                                     }
                                 }
                             } else {
-                                let v191 = k0 - 1;
-                                if (k0 < v175) & ((v191 >= 0) & (v191 < n_2)) {
-                                    sum_2 = sum_2 + kept1[v191];
+                                let v196 = k0 - 1;
+                                if (k0 < v180) & ((v196 >= 0) & (v196 < n_2)) {
+                                    sum_2 = sum_2 + kept0[v196];
                                 }
                             }
-                            let v199 = sum_2;
+                            let v204 = sum_2;
                             let mut sum_3 = 0.0;
-                            let v202 = k0 - -1;
-                            if v202 == 1 {
+                            let v207 = k0 - -1;
+                            if v207 == 1 {
                                 #[sum(sum_3)]
                                 for i_12 in 0..n_2 {
                                     if i_12.max(1) - 1 == k0 {
-                                        sum_3 = sum_3 + kept2[i_12];
+                                        sum_3 = sum_3 + kept1[i_12];
                                     }
                                 }
                             } else {
-                                if (v202 > 1) & ((v202 >= 0) & (v202 < n_2)) {
-                                    sum_3 = sum_3 + kept2[v202];
+                                if (v207 > 1) & ((v207 >= 0) & (v207 < n_2)) {
+                                    sum_3 = sum_3 + kept1[v207];
                                 }
                             }
-                            d_x'[k0] += v170 + v199 + sum_3;
+                            d_x'[k0] += v175 + v204 + sum_3;
                         }
                     }
                 }
