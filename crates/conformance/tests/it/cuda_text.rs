@@ -99,7 +99,7 @@ fn away_from_boundaries_there_are_no_conditions() {
 #[test]
 fn rows_of_three_dimensions_are_counted_and_not_divided() {
     let program = "program p(u: &mut Array3<f32>) {
-        for (i, j, k) in par(0..u.dim(0), 0..u.dim(1), 0..u.dim(2)) { u[[i, j, k]] = u[[i, j, k]] * 0.5; } }";
+        for (i, j, k) in par(0..u.dim(0), 0..u.dim(1), 0..u.dim(2)) { u[[i, j, k]] = u[[i, j, k]] * 0.5f32; } }";
     let text = text(&verify_source(&parse(program).unwrap()).unwrap());
     let rows: Vec<&str> = text.split("for (nx r = first;").skip(1).collect();
     assert!(!rows.is_empty(), "{text}");
