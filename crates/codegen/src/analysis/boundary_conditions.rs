@@ -106,6 +106,7 @@ pub(crate) fn far_from_boundaries(program: &Program, v: ValueId, at: u64) -> boo
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
     use ebbtide_ir::{parse, verify_source};
 
