@@ -3,9 +3,9 @@
 mod block_values;
 mod custom;
 mod forward;
-mod kept;
 mod region;
 mod reverse;
+mod section_places;
 mod sections;
 mod strips;
 

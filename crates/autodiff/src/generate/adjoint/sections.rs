@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use ebbtide_ir::{After, Block, Op, Par, Push, Range, Role, Stmt, Store, Type, ValueId};
 
 use super::AdjointBuilder;
-use super::kept::{Kept, Section};
+use super::section_places::{Kept, Section};
 use crate::generate::par::iterations::{own_iterations, push_own};
 use crate::plan::scratch_arrays::{Domain, Places};
 use crate::request::Optimisation;

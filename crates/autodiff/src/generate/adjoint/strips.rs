@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use ebbtide_ir::{ArrayId, Binary, Op, Par, Range, Role, Stmt, Store, Type, ValueId, is_zero};
 
 use super::AdjointBuilder;
-use super::kept::{Kept, Section, Strip};
+use super::section_places::{Kept, Section, Strip};
 use crate::writer::Writer;
 
 /// Does a loop put its strips on the tapes, or take them back?
