@@ -158,6 +158,36 @@ fn a_budget_below_the_minimum_names_the_minimum() {
 }
 
 #[test]
+fn a_gradient_without_a_budget_takes_what_it_must_where_half_of_what_is_free_is_too_little() {
+    let gradient =
+        |device: &Device| objective().grad(objective::loss).wrt(objective::u).compile(device).unwrap();
+    let value = |device: &Device, s: &mut Setting| {
+        let g = gradient(device);
+        let out = g.launch((&mut s.u, &mut s.next, 0.1, 0.01, 50, &s.target, &mut s.loss));
+        out.map(|out| out.get(objective::u).unwrap().to_vec())
+    };
+    let roomy = crate::cpu();
+    let mut s = Setting::new(&roomy, 1000);
+    let expected = value(&roomy, &mut s).unwrap();
+    let least = {
+        let g = gradient(&roomy).with_memory(Bytes(1));
+        match g.launch((&mut s.u, &mut s.next, 0.1, 0.01, 50, &s.target, &mut s.loss)) {
+            Err(ebbtide::Error::BudgetTooSmall { minimum, .. }) => minimum,
+            other => panic!("a byte is enough: {:?}", other.err()),
+        }
+    };
+    let narrow = crate::cpu();
+    let mut s = Setting::new(&narrow, 1000);
+    let limited = |bytes: u64, s: &mut Setting| {
+        narrow.meter().set_limit(narrow.meter().live() + bytes);
+        value(&narrow, s)
+    };
+    assert_eq!(limited(least + least / 2, &mut s).unwrap(), expected);
+    let error = limited(least / 2, &mut s).unwrap_err();
+    assert!(matches!(error, ebbtide::Error::BudgetTooSmall { .. }), "{error}");
+}
+
+#[test]
 fn errors_of_differentiation_say_what_to_do() {
     let of_type = objective()
         .grad(objective::loss)

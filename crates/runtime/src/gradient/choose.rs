@@ -19,6 +19,7 @@ use crate::gradient::planner::{Found, Need, Schedules, plan};
 use crate::gradient::tiers::{Reach, Tiers};
 use crate::launch::parts::together;
 use crate::launch::unequal_shapes;
+use crate::size::bytes;
 
 /// The shapes of parameters, by name, where they are not those of the launch.
 pub(crate) type ShapesByName = BTreeMap<String, Vec<usize>>;
@@ -160,9 +161,53 @@ impl CompiledGradient {
                 (free, self.reach(&needs, budget, free)?)
             }
         };
+        let plan_for = |budget| self.cheapest(variants, &needs, &of_variant, (budget, free, reach.as_ref()));
+        let best = match plan_for(budget) {
+            // Half of what is free is what we take unasked; where nothing works with so little, what is free may be taken.
+            Err(Error::BudgetTooSmall { program, minimum, .. })
+                if budget == Budget::Auto && minimum <= free =>
+            {
+                crate::warn(&format!(
+                    "gradient `{program}`: no plan works within half of what is free: planning for {}",
+                    bytes(minimum)
+                ));
+                plan_for(Budget::Bytes(minimum))
+            }
+            found => found,
+        };
+        let (variant, mut found) = match best {
+            Ok(found) => found,
+            Err(error @ Error::BudgetTooSmall { .. }) => return Err(error),
+            Err(error) => return Err(failed.unwrap_or(error)),
+        };
+        if let Some((first, fixed)) = needs.first()
+            && let Ok(all) = plan(&self.program().name, first, *fixed, Budget::StoreAll, free, None)
+        {
+            found.plan.store_all_bytes = all.plan.store_all_bytes;
+        }
+        found.plan.beyond = (self.tiers.host, self.tiers.disk.as_ref().map(|(_, bytes)| *bytes));
+        let chosen = Chosen { variant, plan: found.plan, schedules: found.schedules };
+        if only.is_none() {
+            if plans.len() >= REMEMBERED {
+                plans.remove(0);
+            }
+            plans.push((relied, needs, given, self.tiers.clone(), chosen.clone()));
+        }
+        Ok(chosen)
+    }
+
+    /// The cheapest plan under a budget, and the variant that it is for.
+    fn cheapest(
+        &self,
+        variants: &[Variant],
+        needs: &[Needs],
+        of_variant: &HashMap<usize, usize>,
+        (budget, free, reach): (Budget, u64, Option<&Reach>),
+    ) -> Result<(usize, Found)> {
         let mut best: Option<(usize, Found)> = None;
+        let mut failed = None;
         for (at, (needs, fixed)) in needs.iter().enumerate() {
-            match plan(&self.program().name, needs, *fixed, budget, free, reach.as_ref()) {
+            match plan(&self.program().name, needs, *fixed, budget, free, reach) {
                 Ok(found) => {
                     let k = of_variant[&at];
                     if best.as_ref().is_none_or(|(old, cheapest)| {
@@ -183,23 +228,7 @@ impl CompiledGradient {
                 }
             }
         }
-        let Some((variant, mut found)) = best else {
-            return Err(failed.unwrap_or_else(|| self.variants[0].internal("there is no plan")));
-        };
-        if let Some((first, fixed)) = needs.first()
-            && let Ok(all) = plan(&self.program().name, first, *fixed, Budget::StoreAll, free, None)
-        {
-            found.plan.store_all_bytes = all.plan.store_all_bytes;
-        }
-        found.plan.beyond = (self.tiers.host, self.tiers.disk.as_ref().map(|(_, bytes)| *bytes));
-        let chosen = Chosen { variant, plan: found.plan, schedules: found.schedules };
-        if only.is_none() {
-            if plans.len() >= REMEMBERED {
-                plans.remove(0);
-            }
-            plans.push((relied, needs, given, self.tiers.clone(), chosen.clone()));
-        }
-        Ok(chosen)
+        best.ok_or_else(|| failed.unwrap_or_else(|| self.variants[0].internal("there is no plan")))
     }
 
     /// The budget of the device's memory: where that is the host's, what was said of host memory belongs to it.
