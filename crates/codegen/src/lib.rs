@@ -24,6 +24,7 @@ mod unit;
 pub use analysis::bucket_scatter::room_for_notes;
 pub use analysis::kept_terms::{TERM_WORDS, room_for_terms, sums_of_kept_terms};
 pub use analysis::ordered_updates::{STAGING_WORDS, loops_on_one_thread, staging_bytes};
+pub use analysis::sum_chains::LONG_CHAIN;
 pub use analysis::term_runs::{RoomForRuns, bytes_of_loop, bytes_of_open_runs, room_for_runs};
 pub use kernel::machine::{Target, Threads, WORTH_SHARING, Width};
 pub use kernel::term_runs::TermRuns;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_ir::{ArrayId, Fault, LibraryCall, ParId, Program, Requirement, Site};
+use ebbtide_ir::{ArrayId, Fault, LibraryCall, ParId, Program, Requirement, Site, ValueId};
 
 use crate::kernel::machine::Width;
 use crate::kernel::term_runs::TermRuns;
@@ -22,6 +22,8 @@ pub struct Unit {
     pub reductions: usize,
     /// By parallel loop: how many terms of ordered sums at shared elements an iteration notes, or a guess.
     pub noted: BTreeMap<ParId, usize>,
+    /// By parallel loop: the bounds of the chains of additions in it, whose terms a team of threads computes; on a grid.
+    pub chained: BTreeMap<ParId, Vec<(ValueId, ValueId)>>,
     /// By parallel loop: the sums at shared elements whose terms are counted (law 8).
     pub counted: BTreeMap<ParId, TermRuns>,
     /// The most reductions of one parallel loop whose terms are kept before they are added.

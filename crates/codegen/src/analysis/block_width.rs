@@ -1,7 +1,7 @@
-//! How many threads a block of a segment may have. Input: a segment, and which of its loops run inside their parallel loops;
-//! output: the width.
+//! How many threads a block of a segment may have. Input: a segment, which of its loops run inside their parallel loops, and which
+//! parallel loops have chains of additions that teams share; output: the width.
 
-use ebbtide_ir::{Block, Loop, Program, Stmt, walk};
+use ebbtide_ir::{Block, Loop, Par, Program, Stmt, walk};
 
 use crate::analysis::register_pressure::words;
 use crate::kernel::machine::Width;
@@ -11,7 +11,12 @@ use crate::kernel::machine::Width;
 const FEW_WORDS: usize = 32;
 
 /// How many threads a block of a segment may have. A thread holds the sums of 32 elements of a product.
-pub(crate) fn block_width(program: &Program, block: &Block, runs_inside: &dyn Fn(&Loop) -> bool) -> Width {
+pub(crate) fn block_width(
+    program: &Program,
+    block: &Block,
+    runs_inside: &dyn Fn(&Loop) -> bool,
+    has_chains: &dyn Fn(&Par) -> bool,
+) -> Width {
     let (mut inside, mut outside, mut many, mut products) = (false, false, false, false);
     let mut work = vec![block];
     while let Some(block) = work.pop() {
@@ -19,7 +24,9 @@ pub(crate) fn block_width(program: &Program, block: &Block, runs_inside: &dyn Fn
             match stmt {
                 Stmt::Loop(l) if runs_inside(l) => inside = true,
                 Stmt::Library(_) => products = true,
-                Stmt::Par(par) => many |= words(program, &par.body) > FEW_WORDS || has_sums(&par.body),
+                Stmt::Par(par) => {
+                    many |= words(program, &par.body) > FEW_WORDS || has_sums(&par.body) || has_chains(par)
+                }
                 other => {
                     outside |= matches!(other, Stmt::Loop(_));
                     work.extend(other.blocks());
@@ -79,7 +86,7 @@ mod tests {
 }
 ";
         let program = ebbtide_ir::parse(text).unwrap();
-        assert_eq!(block_width(&program, &program.body, &|_| false), Width::Half);
+        assert_eq!(block_width(&program, &program.body, &|_| false, &|_| false), Width::Half);
     }
 
     #[test]
@@ -87,14 +94,14 @@ mod tests {
         let text =
             "program p(a: &Array2<f32>, b: &Array2<f32>, c: &mut Array2<f32>) {\n    matmul(a, b, c);\n}\n";
         let program = ebbtide_ir::parse(text).unwrap();
-        assert_eq!(block_width(&program, &program.body, &|_| false), Width::Half);
+        assert_eq!(block_width(&program, &program.body, &|_| false, &|_| false), Width::Half);
     }
 
     #[test]
     fn blocks_are_narrow_where_numbers_need_registers_or_threads_hardly_meet() {
         let width = |numbers, inside| {
             let program = sums(numbers);
-            block_width(&program, &program.body, &|_| inside)
+            block_width(&program, &program.body, &|_| inside, &|_| false)
         };
         assert_eq!(width(2, false), Width::Full);
         assert_eq!(width(40, false), Width::Half);

@@ -6,6 +6,7 @@ use ebbtide_ir::{Facts, Par, Program};
 use crate::analysis::kept_terms::{SUMS, adds_once, keeps_terms};
 use crate::analysis::names::reductions;
 use crate::analysis::ordered_updates::{Notes, notes, scattered};
+use crate::analysis::sum_chains::{SumChains, sum_chains};
 use crate::analysis::team_sums::suits_teams;
 use crate::kernel::segment::Manner;
 
@@ -18,6 +19,9 @@ pub(crate) enum GridForm {
     Bands,
     /// Sixteen threads take an iteration, each a lane of its sums, where there are fewer iterations than threads.
     Teams,
+    /// Thirty-two or sixteen threads take an iteration, and the terms of its chains of additions side by side, where iterations are few and
+    /// chains long; bands where they are not.
+    Chains(SumChains),
     /// All threads take iterations, which keep their terms; then sixteen threads add those of a leaf.
     TermsFirst,
     /// A block takes a leaf: its threads take so many iterations at a time and leave their terms in memory that they share, and
@@ -36,6 +40,7 @@ pub(crate) fn grid_manner(program: &Program, facts: &Facts, par: &Par) -> Manner
     let sums = !reductions(facts, par).is_empty();
     match scattered(program, facts, par).1 {
         _ if !sums && suits_teams(program, facts, par) => Manner::Teams,
+        true if !sums && !sum_chains(program, facts, par).locals.is_empty() => Manner::Teams,
         false => Manner::Ordered,
         true if sums => Manner::Leaves,
         true => Manner::Shares,
@@ -49,6 +54,8 @@ pub(crate) struct Terms {
     pub kept: bool,
     /// May they note terms for shared elements?
     pub noted: bool,
+    /// May several threads compute the terms of a chain?
+    pub chained: bool,
 }
 
 /// The form of a loop.
@@ -61,7 +68,9 @@ pub(crate) fn grid_form(
     let sums = reductions(facts, par).len();
     match manner {
         Manner::Shares => GridForm::Bands,
-        Manner::Teams => GridForm::Teams,
+        Manner::Teams if suits_teams(program, facts, par) => GridForm::Teams,
+        Manner::Teams if !terms.chained => GridForm::Bands,
+        Manner::Teams => GridForm::Chains(sum_chains(program, facts, par)),
         Manner::Leaves if !terms.kept => GridForm::LeafByTeam,
         Manner::Leaves if keeps_terms(program, facts, par) => GridForm::TermsFirst,
         Manner::Leaves if adds_once(facts, par) && sums <= SUMS => {

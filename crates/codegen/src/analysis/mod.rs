@@ -28,6 +28,7 @@ pub(crate) mod register_pressure;
 pub(crate) mod row_form;
 pub(crate) mod rows_side_by_side;
 pub(crate) mod shared_updates;
+pub(crate) mod sum_chains;
 pub(crate) mod team_sums;
 pub(crate) mod term_counts;
 pub(crate) mod term_runs;

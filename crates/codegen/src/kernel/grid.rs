@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{ArrayId, Combine, Range, Type, ValueId};
 
 use super::bounds_test::Test;
+use super::expr::Expr;
 use super::interval::Interval;
 use super::name::Name;
 use super::stmt::Body;
@@ -145,6 +146,8 @@ pub(crate) enum Over {
     },
     /// All iterations.
     Iterations,
+    /// The same, for teams that compute the terms of chains side by side.
+    IterationsWithChains,
     Leaves,
     /// Leaves, of which so many iterations at a time keep their terms in memory that the threads of a block share.
     LeavesInTiles(usize),
@@ -191,6 +194,8 @@ pub(crate) enum When {
     WarpFar { conditions: Vec<Body>, are: Vec<(Name, bool)> },
     /// There are fewer iterations than threads.
     FewIterations,
+    /// The tests before the loop hold, there are fewer iterations than a quarter of the threads, and one of these ranges is long.
+    LongChains(Vec<[Expr; 2]>),
     /// The first iteration of the batch found no room for its terms.
     NoRoom,
 }

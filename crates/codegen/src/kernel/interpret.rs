@@ -225,6 +225,7 @@ impl<'a> Iteration<'a> {
         let before: Vec<Vec<Bits>> = l.sums.iter().map(|(name, _)| self.names[name].clone()).collect();
         let start = |ty: &Ty| vec![neutral(Combine::Add, one(*ty)); lanes_of(*ty)];
         let mut totals: Vec<Vec<Bits>> = l.sums.iter().map(|(_, ty)| start(ty)).collect();
+        let mut chains = before.clone();
         let mut lanes: Vec<Vec<Vec<Bits>>> = l.sums.iter().map(|(_, ty)| vec![start(ty); LANES]).collect();
         let size = Leaves::of(&[to.saturating_sub(from)]).size;
         if let Some(wide) = &l.wide {
@@ -256,14 +257,19 @@ impl<'a> Iteration<'a> {
             for (name, value) in ahead {
                 assert_eq!(self.names[&name], [value], "{name} is not what was computed ahead");
             }
-            for ((name, ty), lanes) in l.sums.iter().zip(&mut lanes) {
-                add(*ty, &mut lanes[place as usize % LANES], &self.names[name]);
+            for (((name, ty), lanes), chain) in l.sums.iter().zip(&mut lanes).zip(&mut chains) {
+                let sum = if l.chained { chain } else { &mut lanes[place as usize % LANES] };
+                add(*ty, sum, &self.names[name]);
             }
             if flow == Flow::Break || l.until.as_ref().is_some_and(|until| self.expr(until)[0] != 0) {
                 break;
             }
         }
         self.end(l, to.wrapping_sub(1), (from, to), |ends| &ends.last)?;
+        if l.chained {
+            self.names.extend(l.sums.iter().map(|(name, _)| *name).zip(chains));
+            return Ok(());
+        }
         end_leaf(l, &mut lanes, &mut totals);
         for (((name, ty), before), total) in l.sums.iter().zip(before).zip(&totals) {
             let mut sum = before;

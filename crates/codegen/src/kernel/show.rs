@@ -53,7 +53,8 @@ fn inner_loop(program: &Program, l: &Loop, depth: usize, out: &mut String) {
     };
     if !l.sums.is_empty() {
         let sums: Vec<String> = l.sums.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
-        head += &format!(", summing {}", sums.join(", "));
+        let how = if l.chained { "in order " } else { "" };
+        head += &format!(", summing {how}{}", sums.join(", "));
     }
     if l.polls {
         head += ", polling";

@@ -226,6 +226,8 @@ pub(crate) struct Loop {
     pub until: Option<Expr>,
     /// The locals to which it adds sums, in the order of law 8.
     pub sums: Vec<(Name, Ty)>,
+    /// Are these chains instead, to which its iterations add one after the other?
+    pub chained: bool,
     pub body: Body,
     /// What lanes do in iterations that some of them alone have: the loop itself has those that all of them have then.
     pub partly: Option<Box<Partly>>,

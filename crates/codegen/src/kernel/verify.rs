@@ -513,6 +513,7 @@ mod tests {
                 polls: false,
                 until: None,
                 sums,
+                chained: false,
                 body,
                 partly: None,
                 ends: None,

@@ -306,6 +306,42 @@ template <typename T> EB_DO T eb_add_leaves(int team, int sums, int number, i64 
     return total;
 }
 
+/* A team that computes the terms of chains is a warp, or half of one where there are more iterations than warps could take. */
+EB_DO int eb_team_for_chains(const eb_thread *f, i64 iterations) {
+    /* Others may have had the memory in which terms are handed over. */
+    __syncthreads();
+    return eb_times(iterations, 32) <= f->threads;
+}
+/* Adds the terms that the threads of a team have to chains, in order: each thread has as many of each chain, one in each group of as many
+   terms as threads. The first threads have a chain each. Those that are no terms are -0.0, which adds nothing. */
+template <typename T, int chains, int groups> EB_DO void eb_add_to_chains(int team, const T (&terms)[chains][groups], T &chain) {
+    /* As much of them as one load brings. */
+    struct __align__(16) eb_piece { T of[16 / sizeof(T)]; };
+    enum { PIECE = 16 / sizeof(T), AHEAD = 16 / PIECE, OF_THREAD = EB_BLOCK_WORDS * sizeof(u64) / (EB_THREADS / 2) };
+    static_assert(chains * (groups * sizeof(T) + 1) <= OF_THREAD, "a block has memory for its terms");
+    const int width = 16 << team, lane = threadIdx.x & (width - 1), length = groups * width, next = length + PIECE;
+    /* A team has the same place however many groups it has just now: others of its block may have more or fewer. */
+    T *const slots = (T *)((char *)eb_block_memory() + (threadIdx.x - lane) * OF_THREAD);
+#pragma unroll
+    for (int k = 0; k < chains; k++)
+#pragma unroll
+        for (int group = 0; group < groups; group++) slots[k * next + group * width + lane] = terms[k][group];
+    __syncwarp(eb_of_warp(team));
+    if (lane < chains) {
+        const eb_piece *const own = (const eb_piece *)(slots + lane * next);
+        for (int at = 0; at < length; at += 16) {
+            eb_piece pieces[AHEAD];
+#pragma unroll
+            for (int p = 0; p < AHEAD; p++) pieces[p] = own[at / PIECE + p];
+#pragma unroll
+            for (int p = 0; p < AHEAD; p++)
+#pragma unroll
+                for (int k = 0; k < PIECE; k++) chain = chain + pieces[p].of[k];
+        }
+    }
+    __syncwarp(eb_of_warp(team));
+}
+
 /* The row of a leaf in which its iteration with this number is. */
 EB_DO i64 eb_line(i64 at, i64 width) {
     if (at < width) return 0;

@@ -18,6 +18,16 @@ use crate::transform::lower::Team;
 /// A term of so many statements is soon computed.
 const SHORT: usize = 48;
 
+/// How many terms of each of so many chains a thread has at a time: the block has memory for them, and the thread registers.
+fn terms_at_once(chains: usize, ty: &Ty) -> usize {
+    let size = if let Ty::One(element) = ty { element.size() } else { 8 };
+    match 64 / (chains * size) {
+        0..=1 => 1,
+        2..=3 => 2,
+        _ => 4,
+    }
+}
+
 /// A local to which a loop adds, as C knows it.
 struct Sum {
     name: String,
@@ -33,6 +43,9 @@ impl Emitter<'_> {
     /// Prints a loop with sums between two bounds that are known and in order; `look` is what it does now and then.
     pub fn summing_loop(&mut self, cx: Context, l: &Loop, (v, from): (Name, &str), look: &str) {
         let (sums, number) = (sums(l), l.number);
+        if l.chained {
+            return self.chains_of_team(cx, l, &sums, (v, from), look);
+        }
         for sum in &sums {
             line!(self, "{} {} = {};", sum.ty, sum.total, sum.start);
         }
@@ -130,6 +143,65 @@ impl Emitter<'_> {
             line!(self, "{total} = eb_add_leaves(team, SUMS, {k}, left{number}, {lanes}, {total});");
         }
         self.end_of_leaves(sums, number, ("next", look));
+    }
+
+    /// Prints chains that a team takes: each of its threads computes the terms of some iterations, and those that add them to a chain
+    /// each do so in order. The caller closes the loop.
+    fn chains_of_team(&mut self, cx: Context, l: &Loop, sums: &[Sum], (v, from): (Name, &str), look: &str) {
+        let (number, chains) = (l.number, sums.len());
+        let Some(Sum { ty, .. }) = sums.first() else { return };
+        let at_once = terms_at_once(chains, &l.sums[0].1);
+        line!(
+            self,
+            "const int width{number} = 16 << team, lane{number} = threadIdx.x & (width{number} - 1);"
+        );
+        line!(self, "{ty} chain{number} = {};", sums[0].name);
+        for (k, Sum { name, .. }) in sums.iter().enumerate().skip(1) {
+            line!(self, "if (lane{number} == {k}) chain{number} = {name};");
+        }
+        line!(self, "i64 group{number} = {from};");
+        if !look.is_empty() {
+            line!(self, "u32 groups{number} = 0;");
+        }
+        // Groups of which each thread has as many terms, which do not wait for one another, and what is left.
+        line!(
+            self,
+            "for (; group{number} < end{number} && end{number} - group{number} >= {at_once} * width{number}; group{number} += {at_once} * width{number}) {{"
+        );
+        line!(self, "{ty} terms{number}[{chains}][{at_once}];");
+        line!(self, "#pragma unroll");
+        line!(self, "for (int u{number} = 0; u{number} < {at_once}; u{number}++) {{");
+        line!(self, "const i64 {v} = group{number} + u{number} * width{number} + lane{number};");
+        self.term(Context { team: Team::Alone, ..cx }, l, sums);
+        for (k, Sum { name, .. }) in sums.iter().enumerate() {
+            line!(self, "terms{number}[{k}][u{number}] = {name};");
+        }
+        line!(self, "}}");
+        line!(self, "eb_add_to_chains(team, terms{number}, chain{number});");
+        if !look.is_empty() {
+            // To look takes a while, since the host may write what is looked at.
+            line!(self, "if (++groups{number} % (EB_ITERATIONS / 64) == 0) {{ {look} }}");
+        }
+        line!(self, "}}");
+        line!(self, "while (group{number} < end{number}) {{");
+        line!(self, "{ty} terms{number}[{chains}][1];");
+        for (k, Sum { start, .. }) in sums.iter().enumerate() {
+            line!(self, "terms{number}[{k}][0] = {start};");
+        }
+        line!(self, "if (end{number} - group{number} > lane{number}) {{");
+        line!(self, "const i64 {v} = group{number} + lane{number};");
+        self.term(Context { team: Team::Alone, ..cx }, l, sums);
+        for (k, Sum { name, .. }) in sums.iter().enumerate() {
+            line!(self, "terms{number}[{k}][0] = {name};");
+        }
+        line!(self, "}}");
+        line!(self, "eb_add_to_chains(team, terms{number}, chain{number});");
+        line!(self, "if (end{number} - group{number} <= width{number}) break;");
+        line!(self, "group{number} += width{number};");
+        line!(self, "}}");
+        for (k, Sum { name, .. }) in sums.iter().enumerate() {
+            line!(self, "{name} = __shfl_sync(eb_of_warp(team), chain{number}, {k}, width{number});");
+        }
     }
 
     /// Prints a leaf in groups of an iteration for each lane, which do not wait for one another.

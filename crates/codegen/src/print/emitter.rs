@@ -42,6 +42,8 @@ pub(crate) struct Emitter<'p> {
     pub reductions: usize,
     /// By parallel loop: how many terms of ordered sums at shared elements an iteration notes, or a guess.
     pub noted: BTreeMap<ParId, usize>,
+    /// By parallel loop: the bounds of the chains of additions in it, whose terms a team of threads computes; on a grid.
+    pub chained: BTreeMap<ParId, Vec<(ValueId, ValueId)>>,
     /// The most reductions of one parallel loop whose terms are kept before they are added.
     pub kept_terms: usize,
     /// How functions of the prelude combine numbers, by name: function objects.
@@ -127,6 +129,7 @@ impl<'p> Emitter<'p> {
             yields: false,
             reductions: 0,
             noted: BTreeMap::new(),
+            chained: BTreeMap::new(),
             kept_terms: 0,
             combiners: BTreeMap::new(),
             combining: BTreeMap::new(),
@@ -187,6 +190,7 @@ impl<'p> Emitter<'p> {
             requirements: self.requirements,
             reductions: self.reductions,
             noted: self.noted,
+            chained: self.chained,
             counted: self.counted,
             kept_terms: self.kept_terms,
             calls: self.calls,

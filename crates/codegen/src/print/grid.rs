@@ -139,6 +139,9 @@ impl Emitter<'_> {
         if let GridForm::Noted(notes) = form {
             self.noted.insert(par.id, notes.terms());
         }
+        if let GridForm::Chains(chains) = form {
+            self.chained.insert(par.id, chains.bounds.clone());
+        }
         let grid = GridLoop { program, facts, par, form }.nest(&mut self.forms);
         let batch = match form {
             GridForm::Noted(notes) => batch_of(notes, !reductions.is_empty()),

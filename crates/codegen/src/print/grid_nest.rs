@@ -2,6 +2,8 @@
 
 use ebbtide_ir::{Combine, Par, Store};
 
+use crate::analysis::sum_chains::LONG_CHAIN;
+use crate::kernel::expr::Expr;
 use crate::kernel::grid::{
     Added, Barrier, Cut, For, Grid, Iterations, Kind, Node, Often, Over, Runs, Safe, When, visit,
 };
@@ -164,6 +166,14 @@ impl Emitter<'_> {
                 format!("__all_sync(__activemask(), {})", are.collect::<Vec<_>>().join(" && "))
             }
             When::FewIterations => "iterations < f->threads".to_string(),
+            When::LongChains(ranges) => {
+                let long = |[from, to]: &[Expr; 2]| {
+                    let [from, to] = [from, to].map(|e| self.expr(e, at.cx.pace));
+                    format!("eb_extent({from}, {to}) >= {LONG_CHAIN}")
+                };
+                let long: Vec<String> = ranges.iter().map(long).collect();
+                format!("proved && eb_times(eb_times(rows, row), 4) <= f->threads && ({})", long.join(" || "))
+            }
             When::NoRoom => "done->iterations == 0".to_string(),
         };
         line!(self, "if ({condition}) {{");
@@ -197,6 +207,16 @@ impl Emitter<'_> {
                     "enum {{ SUMS = {} }}; const int team = eb_team_for(f, iterations, SUMS);",
                     most_sums(&l.body)
                 );
+                line!(
+                    self,
+                    "EB_LOOP for (i64 at = eb_first_of_team(team); at < iterations; at += eb_teams(f, team)) {{ {IN_ORDER}"
+                );
+                self.of_iteration(printed, at, l);
+                line!(self, "}}");
+            }
+            Over::IterationsWithChains => {
+                line!(self, "const i64 iterations = eb_times(rows, row);");
+                line!(self, "const int team = eb_team_for_chains(f, iterations);");
                 line!(
                     self,
                     "EB_LOOP for (i64 at = eb_first_of_team(team); at < iterations; at += eb_teams(f, team)) {{ {IN_ORDER}"

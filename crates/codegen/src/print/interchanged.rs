@@ -7,10 +7,11 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Block, Loop, LoopKind};
+use ebbtide_ir::{Block, Loop, LoopKind, Par};
 
 use crate::analysis::block_width::block_width;
 use crate::analysis::interchange::{Interchange, interchange};
+use crate::analysis::sum_chains::sum_chains;
 use crate::kernel::interchange::{Guard, Interchanged, Tape};
 use crate::kernel::machine::Width;
 use crate::kernel::segment::Step;
@@ -31,7 +32,11 @@ impl Emitter<'_> {
 
     /// How many threads a block of a segment may have.
     pub fn width(&self, block: &Block) -> Width {
-        block_width(self.program, block, &|l| self.interchange(l).is_some())
+        let has_chains = |par: &Par| {
+            let chains = || sum_chains(self.program, self.facts, par);
+            !self.forms.leaves_out(Optional::SumChains) && !chains().locals.is_empty()
+        };
+        block_width(self.program, block, &|l| self.interchange(l).is_some(), &has_chains)
     }
 
     /// Prints a loop inside its parallel loops where it can be there, and elsewhere these steps.

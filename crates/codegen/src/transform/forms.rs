@@ -140,7 +140,11 @@ impl Forms<'_> {
 
     /// What iterations on a grid may do with terms.
     pub fn terms(&self) -> Terms {
-        Terms { kept: !self.leaves_out(Step::KeptTerms), noted: !self.leaves_out(Step::NotedTerms) }
+        Terms {
+            kept: !self.leaves_out(Step::KeptTerms),
+            noted: !self.leaves_out(Step::NotedTerms),
+            chained: !self.leaves_out(Step::SumChains),
+        }
     }
 
     /// The interval of a row in which iterations are in the interior: nothing, where that step is left out.

@@ -11,15 +11,16 @@ use crate::analysis::interior::{Decide, Interior, interior};
 use crate::analysis::names::{reductions, values_inside};
 use crate::analysis::narrow_index::{Narrow, compared_with, narrow_values};
 use crate::analysis::ordered_updates::{Counts, Notes, scattered};
+use crate::analysis::sum_chains::SumChains;
 use crate::analysis::term_runs::term_runs;
 use crate::analysis::work::{all_values, at_once_in_lane, rows_together};
 use crate::kernel::grid::{
     Added, Barrier, Cut, For, Grid, Iterations as Run, Kind, Node, Often, Over, Runs, Safe, When,
 };
 use crate::kernel::name::Name;
-use crate::kernel::stmt::Body;
+use crate::kernel::stmt::{Body, Stmt};
 use crate::transform::forms::{Forms, Iterations, Proved};
-use crate::transform::lower::{Shared, Team};
+use crate::transform::lower::{Shared, Team, operand};
 use crate::transform::sides::PerSide;
 use crate::transform::step::Step;
 
@@ -61,10 +62,11 @@ impl GridLoop<'_> {
             shared.counted_runs.clone_from(&counted.updates);
         }
         let it = Iterations { par, shared: &shared, team: Team::Alone };
-        let making = Making { of: self, forms, it, known: &known, exit, sums: !sums.is_empty() };
+        let mut making = Making { of: self, forms, it, known: &known, exit, sums: !sums.is_empty() };
         let (cut, body) = match form {
             GridForm::Bands => (Cut::Bands, making.bands()),
             GridForm::Teams => (Cut::Iterations, making.teams()),
+            GridForm::Chains(chains) => (Cut::Bands, making.chains(chains)),
             GridForm::TermsFirst => (Cut::Iterations, making.windows()),
             GridForm::LeafByBlock { tile } => (Cut::Leaves, making.leaves_of_blocks(*tile)),
             GridForm::LeafByTeam => (Cut::Leaves, making.leaves_of_teams()),
@@ -114,6 +116,13 @@ fn run(often: Often, body: Body) -> Node {
     Node::Iterations(Run { often, runs: Runs::Alone, body })
 }
 
+/// May an iteration end in the middle, without the others of its team? The depth of recursion is that of nesting in the source.
+fn may_end(body: &[Stmt]) -> bool {
+    body.iter().any(|stmt| {
+        matches!(stmt, Stmt::Fault { .. }) || stmt.blocks().into_iter().any(|block| may_end(block))
+    })
+}
+
 fn all(kind: Kind, over: Over, body: Vec<Node>) -> Node {
     Node::For(For { kind, over, body })
 }
@@ -123,7 +132,7 @@ fn either(when: When, then: Vec<Node>, otherwise: Vec<Node>) -> Node {
 }
 
 impl Making<'_, '_, '_> {
-    fn bands(mut self) -> Vec<Node> {
+    fn bands(&mut self) -> Vec<Node> {
         let (par, exit) = (self.it.par, self.exit);
         let Known::Proved(proof) = self.known else {
             let body = self.iteration();
@@ -170,6 +179,30 @@ impl Making<'_, '_, '_> {
         let few = all(Kind::Teams, Over::Iterations, vec![of_team]);
         let many = all(Kind::Grid, Over::Iterations, of_thread);
         vec![either(When::FewIterations, vec![few], vec![many]), Node::Label(self.exit)]
+    }
+
+    /// Bands, but for few iterations with long chains, which teams take where they need no checks.
+    fn chains(mut self, chains: &SumChains) -> Vec<Node> {
+        let shared = Shared { chains: chains.locals.clone(), ..Shared::default() };
+        let it = Iterations { team: Team::Lanes, shared: &shared, ..self.it };
+        let of_team = match self.known {
+            Known::Proved(proof) => {
+                let proved = Proved { exact: &proof.exact, narrow: &Narrow::new() };
+                Some(self.forms.in_order(&it, proved)).filter(|body| !may_end(body))
+            }
+            _ => None,
+        };
+        let bands = self.bands();
+        let Some(body) = of_team else { return bands };
+        let one = Node::Iterations(Run { often: Often::Often, runs: Runs::Team, body });
+        let teams = all(Kind::Teams, Over::IterationsWithChains, vec![one]);
+        let ranges = chains.bounds.iter().map(|(from, to)| [*from, *to].map(|v| operand(self.of.program, v)));
+        // What stands behind the bands is for all.
+        let (ends, bands): (Vec<Node>, Vec<Node>) =
+            bands.into_iter().partition(|node| matches!(node, Node::Label(_) | Node::FaultsAside(_)));
+        let mut nodes = vec![either(When::LongChains(ranges.collect()), vec![teams], bands)];
+        nodes.extend(ends);
+        nodes
     }
 
     fn windows(mut self) -> Vec<Node> {

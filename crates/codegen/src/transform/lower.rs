@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Binary, Block, Claim, Combine, Indices, Literal, Op, ParFacts, Program, Sharing, Site, Store,
-    Type, Unary, ValueId,
+    ArrayId, Binary, Block, Claim, Combine, Indices, Literal, LocalId, LoopId, Op, ParFacts, Program,
+    Sharing, Site, Store, Type, Unary, ValueId,
 };
 
 use crate::analysis::assertions::Around;
@@ -34,6 +34,8 @@ pub(crate) struct Lowering<'a> {
 pub(crate) struct Shared {
     /// The arrays into which they combine in any order: it gives the same result, or may give another.
     pub atomics: BTreeSet<ArrayId>,
+    /// The loops whose sums are chains that a team takes, and their locals.
+    pub chains: BTreeMap<LoopId, Vec<LocalId>>,
     /// The updates that are noted for later, each in a table.
     pub noted: BTreeMap<(ArrayId, Indices), usize>,
     /// Are they counted instead?
@@ -260,7 +262,8 @@ impl Lowering<'_> {
             }
             Source::Forever => LoopKind::Forever,
         };
-        let sums: Vec<_> = l.sums.iter().map(|local| self.sum(*local)).collect();
+        let chains = self.shared.chains.get(&l.id).filter(|_| self.team == Team::Lanes);
+        let sums: Vec<_> = l.sums.iter().chain(chains.into_iter().flatten()).map(|v| self.sum(*v)).collect();
         // Of a loop with sums each thread of a team takes iterations for itself.
         let team = if sums.is_empty() { self.team } else { Team::Alone };
         let mut body = Body::new();
@@ -273,6 +276,7 @@ impl Lowering<'_> {
             polls: outermost,
             until,
             sums,
+            chained: chains.is_some(),
             body,
             partly: None,
             ends: None,
@@ -281,7 +285,7 @@ impl Lowering<'_> {
         }));
     }
 
-    fn sum(&self, local: ebbtide_ir::LocalId) -> (Name, Ty) {
+    fn sum(&self, local: LocalId) -> (Name, Ty) {
         (Name::local(local), Ty::One(self.program.locals[local.index()].ty))
     }
 }

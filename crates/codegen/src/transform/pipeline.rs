@@ -34,6 +34,7 @@ pub(crate) const CUDA: &[Step] = &[
     // The loops around iterations.
     Step::KeptTerms,
     Step::NotedTerms,
+    Step::SumChains,
     // An iteration.
     Step::Lower,
     Step::HoldElements,

@@ -29,6 +29,7 @@ pub(crate) enum Step {
     Buckets,
     KeptTerms,
     NotedTerms,
+    SumChains,
     Interchange,
     DeferredProducts,
     PackedTapes,
@@ -36,7 +37,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 22] = [
+    pub const OPTIONAL: [Step; 23] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
@@ -56,6 +57,7 @@ impl Step {
         Step::Buckets,
         Step::KeptTerms,
         Step::NotedTerms,
+        Step::SumChains,
         Step::Interchange,
         Step::DeferredProducts,
         Step::PackedTapes,
@@ -88,6 +90,7 @@ impl Step {
             Step::Buckets => "buckets",
             Step::KeptTerms => "kept terms",
             Step::NotedTerms => "noted terms",
+            Step::SumChains => "sum chains",
             Step::Interchange => "interchange",
             Step::DeferredProducts => "deferred products",
             Step::PackedTapes => "packed tapes",

@@ -155,6 +155,10 @@ on_cuda! {
         an_operation_that_fails_is_an_error_that_names_it,
         gradients_through_operations_of_the_host_have_the_same_bits_under_every_budget,
     }
+    sum_chains {
+        chains_of_additions_are_the_same_everywhere,
+        a_chain_that_meets_a_fault_is_an_error_everywhere,
+    }
     traces {
         c48_random_traces_equal_the_model_natively,
         c48_random_traces_equal_the_model_on_two_threads,

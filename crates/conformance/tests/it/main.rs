@@ -31,6 +31,7 @@ mod rows_together;
 mod scatters;
 mod sharing;
 mod stages;
+mod sum_chains;
 mod term_runs;
 mod traces;
 mod triangles;

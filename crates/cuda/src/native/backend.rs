@@ -110,7 +110,7 @@ unsafe impl Backend for Cuda {
         let native = Native {
             program: program.clone(),
             loops: loops.collect(),
-            domains: segments.iter().map(|segment| Domains::of(segment, &unit.noted)).collect(),
+            domains: segments.iter().map(|segment| Domains::of(segment, &unit)).collect(),
             parts,
             layout: Layout::of(program),
             counted,

@@ -1,11 +1,8 @@
 //! How large the loops of a segment are.
 
-use std::collections::BTreeMap;
-
+use ebbtide_codegen::{LONG_CHAIN, Unit};
 use ebbtide_ir::leaf::{LANES, Leaves};
-use ebbtide_ir::{
-    ArrayId, Block, Loop, LoopKind, Par, ParId, Program, Stmt, ValueId, walk, walk_program_level,
-};
+use ebbtide_ir::{ArrayId, Block, Loop, LoopKind, Par, Program, Stmt, ValueId, walk, walk_program_level};
 use ebbtide_runtime::{Frame, from_arguments};
 
 /// What decides how many threads a segment is worth.
@@ -24,6 +21,8 @@ struct Domain {
     noted: u64,
     /// The ranges of its sums; `None` where data decides.
     sums: Vec<Option<Bounds>>,
+    /// The ranges of the chains whose terms a team computes.
+    chains: Vec<Bounds>,
     /// The loops in its body.
     inside: Vec<Inside>,
 }
@@ -63,9 +62,9 @@ impl Inside {
 }
 
 impl Domain {
-    fn of(par: &Par, noted: &BTreeMap<ParId, usize>) -> Domain {
+    fn of(par: &Par, unit: &Unit) -> Domain {
         // Terms that are noted are sorted by all threads.
-        let noted = noted.get(&par.id).map_or(1, |terms| *terms as u64).max(1);
+        let noted = unit.noted.get(&par.id).map_or(1, |terms| *terms as u64).max(1);
         let mut sums = Vec::new();
         walk(&par.body, &mut |stmt| {
             if let Stmt::Loop(l) = stmt
@@ -75,19 +74,23 @@ impl Domain {
             }
         });
         let ranges = par.ranges.iter().map(|r| (r.from, r.to)).collect();
-        Domain { ranges, noted, sums, inside: Inside::of(&par.body) }
+        let chains = unit.chained.get(&par.id).cloned().unwrap_or_default();
+        Domain { ranges, noted, sums, chains, inside: Inside::of(&par.body) }
     }
 
-    /// How many threads can share an iteration: those that sort its terms, or the lanes of the leaves of its sums.
+    /// How many threads can share an iteration: those that sort its terms, the lanes of the leaves of its sums, or a warp for its chains.
     fn shared_by(&self, extent: &dyn Fn(&Bounds) -> Option<u64>) -> u64 {
         // So many leaves are worth threads of their own.
         const MOST_LEAVES: u64 = 32;
+        const WARP: u64 = 32;
         let lanes = |bounds: &Option<Bounds>| {
             let length = bounds.as_ref().and_then(extent).and_then(|n| i64::try_from(n).ok());
             let leaves = length.map_or(1, |n| Leaves::of(&[n]).count() as u64);
             LANES as u64 * leaves.clamp(1, MOST_LEAVES)
         };
-        self.sums.iter().map(lanes).fold(self.noted, u64::max)
+        let warp = |bounds: &Bounds| if extent(bounds).is_none_or(|n| n >= LONG_CHAIN) { WARP } else { 1 };
+        let chains = self.chains.iter().map(warp);
+        self.sums.iter().map(lanes).chain(chains).fold(self.noted, u64::max)
     }
 }
 
@@ -110,10 +113,10 @@ pub(super) struct Size {
 }
 
 impl Domains {
-    pub fn of(segment: &Block, noted: &BTreeMap<ParId, usize>) -> Domains {
+    pub fn of(segment: &Block, unit: &Unit) -> Domains {
         let mut domains = Domains { pars: Vec::new(), arrays: Vec::new(), whole_blocks: false };
         walk_program_level(segment, &mut |stmt| match stmt {
-            Stmt::Par(par) => domains.pars.push(Domain::of(par, noted)),
+            Stmt::Par(par) => domains.pars.push(Domain::of(par, unit)),
             Stmt::Fill(array, ..) | Stmt::Temp(array) | Stmt::Copy { to: array, .. } => {
                 domains.arrays.push(*array)
             }

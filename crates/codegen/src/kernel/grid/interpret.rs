@@ -12,6 +12,8 @@ use ebbtide_ir::evaluate::{Bits, combine, neutral};
 use ebbtide_ir::leaf::{LANES, Leaves};
 
 use super::{Added, For, Grid, Kind, Node, Over, When, visit};
+use crate::analysis::sum_chains::LONG_CHAIN;
+use crate::kernel::expr::Expr;
 use crate::kernel::interpret::{Ended, Iteration, Memory};
 use crate::kernel::name::Variable;
 use crate::kernel::nest::interpret::Outside;
@@ -192,6 +194,17 @@ impl<'a> Machine<'a> {
             When::FewIterations => {
                 self.cut.rows * self.cut.row < (self.threads.blocks * self.threads.of_block) as i64
             }
+            When::LongChains(ranges) => {
+                let number = |e: &Expr| match e {
+                    Expr::Literal(literal) => literal.to_i64().expect("an index is a number"),
+                    Expr::Variable(name) => self.outside.names[name][0] as i64,
+                    _ => unreachable!("a bound is a value"),
+                };
+                let long = |[from, to]: &[Expr; 2]| number(to) - number(from) >= LONG_CHAIN as i64;
+                let few =
+                    self.cut.rows * self.cut.row * 4 <= (self.threads.blocks * self.threads.of_block) as i64;
+                self.proved() && few && ranges.iter().any(long)
+            }
             When::NoRoom => self.found(scope) == 0,
             _ => unreachable!("iterations ask it"),
         }
@@ -300,8 +313,10 @@ impl<'a> Machine<'a> {
         };
         match (&l.over, l.kind) {
             (Over::Bands | Over::NarrowBands { .. }, _) => self.bands(l, thread, scope),
-            (Over::Iterations, Kind::Teams) if thread % lanes > 0 => Ok(()),
-            (Over::Iterations, Kind::Teams) => numbered(self, thread / lanes, all, threads / lanes),
+            (Over::Iterations | Over::IterationsWithChains, Kind::Teams) if thread % lanes > 0 => Ok(()),
+            (Over::Iterations | Over::IterationsWithChains, Kind::Teams) => {
+                numbered(self, thread / lanes, all, threads / lanes)
+            }
             (Over::Iterations, _) => numbered(self, thread, all, threads),
             (Over::OfWindow | Over::OfBatch(_), _) => numbered(self, thread, scope.batch.1, threads),
             (Over::OfCountedBatch, _) => {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ebbtide_ir::Program;
 
 use super::{Added, Barrier, For, Grid, Iterations, Kind, Node, Often, Over, Runs, Safe, When};
-use crate::kernel::show::{block, narrowing, test};
+use crate::kernel::show::{block, expr, narrowing, test};
 
 /// The text of a tree.
 pub(crate) fn show(program: &Program, grid: &Grid) -> String {
@@ -104,6 +104,13 @@ impl Shown<'_> {
                 format!("if for all of a warp {}", are.join(", "))
             }
             When::FewIterations => "if there are fewer iterations than threads".to_string(),
+            When::LongChains(ranges) => {
+                let ranges: Vec<String> = ranges
+                    .iter()
+                    .map(|range| range.each_ref().map(|e| expr(self.program, e)).join(".."))
+                    .collect();
+                format!("if proved, there are few iterations and {} is long", ranges.join(" or "))
+            }
             When::NoRoom => "if the first iteration found no room".to_string(),
         };
         self.line(depth, &text);
@@ -125,6 +132,7 @@ impl Shown<'_> {
             Over::Bands => "columns and bands of rows".to_string(),
             Over::NarrowBands { .. } => "columns and bands of rows, in narrow arithmetic".to_string(),
             Over::Iterations => "iterations".to_string(),
+            Over::IterationsWithChains => "iterations, its threads terms of chains".to_string(),
             Over::Leaves | Over::LeavesInTiles(_) => "leaves".to_string(),
             Over::Rows => "rows".to_string(),
             Over::Columns { at_once } => format!("columns{}", at_a_time(*at_once)),
