@@ -7,22 +7,6 @@
    where they do in the factor too, 16 bytes come at once, and single elements where its terms do. */
 #ifndef EB_LARGE_PRODUCTS
 #define EB_LARGE_PRODUCTS
-/* Memory of the block that a launch adds to what the text asks for, and how much there is. */
-EB_DO char *eb_product_memory() {
-    extern __shared__ __align__(16) char eb_product_bytes[];
-    return eb_product_bytes;
-}
-EB_DO int eb_product_room() {
-    int bytes;
-    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
-    return bytes;
-}
-/* From line to line, or from term to term. */
-#ifdef EB_WIDE
-typedef u64 eb_spacing;
-#else
-typedef u32 eb_spacing;
-#endif
 /* Brings 16 bytes to an address in the memory of the block; both begin at multiples of 16. */
 EB_DO void eb_fetch_16(u32 to, const void *from) {
 #if __CUDA_ARCH__ >= 800
@@ -112,6 +96,7 @@ struct eb_multiplication {
     i64 i, j, k;            /* where the tiles of the block, and its chunks, begin */
     eb_large_cutting cut;
     int fresh;
+    u32 turn;               /* the first block */
 };
 EB_DO volatile eb_multiplication *eb_current_product() {
     __shared__ eb_multiplication product;
@@ -261,7 +246,8 @@ template <typename F> struct eb_own_$T {
     }
 };
 
-static __device__ __noinline__ void eb_large_multiply_$T() {
+/* Returns the block with which the next product may begin. */
+static __device__ __noinline__ u32 eb_large_multiply_$T() {
     typedef eb_large_tile<$T> F;
     enum { ROWS = F::ROWS, COLUMNS = F::COLUMNS, TALL = F::TALL, WIDE = F::WIDE, TERMS = F::TERMS, ALL = F::ALL };
     volatile eb_multiplication &p = *eb_current_product();
@@ -275,12 +261,12 @@ static __device__ __noinline__ void eb_large_multiply_$T() {
     char *const memory = eb_product_memory();
     const int warp = threadIdx.x >> 5;
 #define EB_EACH for (int r = 0; r < ROWS; r++) _Pragma("unroll") for (int n = 0; n < COLUMNS; n++)
-    for (u32 tile = blockIdx.x;; tile += gridDim.x) {
+    for (u32 tile = eb_first_tile(p.turn);; tile += gridDim.x) {
         __syncthreads();
         {
             const u32 tall = (u32)((p.left.lines + TALL - 1) / TALL), broad = (u32)((p.right.lines + WIDE - 1) / WIDE);
             const u32 wide = ((broad - 1) >> p.cut.across) + 1, count = (((tall - 1) >> p.cut.down) + 1) * wide, line = tile / wide;
-            if (tile >= count) break;
+            if (tile >= count) return (p.turn + count) % gridDim.x;
             if (threadIdx.x == 0) {
                 p.i = (i64)line * (TALL << p.cut.down);
                 p.j = (i64)(tile - line * wide) * (WIDE << p.cut.across);
@@ -420,13 +406,13 @@ EB_DO bool eb_is_large_$T(i64 rows, i64 columns, i64 terms) {
     const i64 tiles = eb_times((rows + 31) / 32, (columns + 31) / 32), chunks = eb_min((terms + $CHUNK - 1) / $CHUNK, 4);
     return eb_times(tiles, chunks) >= 3 * (i64)gridDim.x && eb_product_room() >= 2 * (int)eb_large_tile<$T>::STAGE;
 }
-EB_DO void eb_multiply_large_$T(eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i64 rows, i64 columns, i64 terms, i32 fresh) {
+EB_DO u32 eb_multiply_large_$T(eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i64 rows, i64 columns, i64 terms, i32 fresh, u32 turn) {
     volatile eb_multiplication &p = *eb_current_product();
     __syncthreads();
     if (threadIdx.x == 0) {
         p.left.at = a.at; p.left.lines = rows; p.left.deep = a.column == 1; p.left.stride = a.column == 1 ? a.row : a.column;
         p.right.at = b.at; p.right.lines = columns; p.right.deep = b.column != 1; p.right.stride = b.column != 1 ? b.column : b.row;
-        p.out = c.at; p.stride = c.row; p.terms = terms; p.fresh = fresh;
+        p.out = c.at; p.stride = c.row; p.terms = terms; p.fresh = fresh; p.turn = turn;
     }
-    eb_large_multiply_$T();
+    return eb_large_multiply_$T();
 }

@@ -17,16 +17,15 @@ mod tests;
 impl Emitter<'_> {
     /// The steps of a segment, with barriers where its threads must meet.
     pub fn steps_of<'b>(&self, block: &'b Block) -> Steps<'b> {
-        let (whole_arrays, leaves) = match self.family {
-            Family::C => (Afterwards::Continue, Afterwards::Meet),
-            Family::Cuda => (Afterwards::Meet, Afterwards::Continue),
+        let leaves = match self.family {
+            Family::C => Afterwards::Meet,
+            Family::Cuda => Afterwards::Continue,
         };
         let sharing = Sharing {
             program: self.program,
             facts: self.facts,
             waiting: &self.waiting(block),
             packed: &self.packed,
-            whole_arrays,
             leaves,
             mapping: &|par| self.mapping(par),
             manner: &|par| self.manner(par),

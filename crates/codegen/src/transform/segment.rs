@@ -27,8 +27,6 @@ pub(crate) struct Sharing<'a> {
     pub waiting: &'a BTreeMap<LoopId, BTreeSet<ArrayId>>,
     /// The arrays whose tapes are packed.
     pub packed: &'a PackedTapes,
-    /// What threads do after each has taken its part of an array.
-    pub whole_arrays: Afterwards,
     /// What they do after thread 0 has combined the sums of leaves.
     pub leaves: Afterwards,
     /// How the iterations of a parallel loop are dealt out, if that is known on entry to the segment.
@@ -253,9 +251,6 @@ impl<'p> Placing<'_, '_, 'p> {
             self.meet();
         }
         self.steps.extend(steps);
-        if self.sharing.whole_arrays == Afterwards::Meet {
-            return self.meet();
-        }
         reads.iter().for_each(|array| self.pending.note(*array, Touch::Read, By::Anyone));
         writes.iter().for_each(|array| self.wrote(*array, By::Anyone));
     }
@@ -274,9 +269,7 @@ impl<'p> Placing<'_, '_, 'p> {
             let waits = call.writes.iter().any(|matrix| inner.waiting.contains(matrix));
             let product = if waits { Product::Waits } else { Product::AtOnce };
             inner.parts(&call.reads, &call.writes, [Step::Operation(call, product)]);
-            if let LibraryOp::Custom(_) = call.op
-                && inner.sharing.whole_arrays == Afterwards::Continue
-            {
+            if let LibraryOp::Custom(_) = call.op {
                 // The host may have failed.
                 inner.meet();
             }
@@ -293,9 +286,7 @@ impl<'p> Placing<'_, '_, 'p> {
         self.meet_if_pending();
         self.exchange(push.array);
         let steps = self.inside(|inner| inner.whole(Whole::Keep(push.array)));
-        if self.sharing.whole_arrays == Afterwards::Continue {
-            self.pending.wrote_tape(push.array);
-        }
+        self.pending.wrote_tape(push.array);
         self.steps.push(Step::Push(push, steps));
     }
 
