@@ -12,9 +12,7 @@ use ebbtide_ir::{
 
 use crate::analysis::bounds_proof::Prover;
 use crate::analysis::names::{reductions, values_inside};
-
-/// A loop with chains of so many iterations is worth a team of threads.
-pub const LONG_CHAIN: u64 = 64;
+use crate::kernel::machine::LONG_CHAIN;
 
 /// A loop has so many chains at most: the threads of a block share memory for their terms.
 const MOST_CHAINS: usize = 8;

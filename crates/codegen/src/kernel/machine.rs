@@ -38,6 +38,9 @@ pub enum Width {
     Apart,
 }
 
+/// A loop that adds one term after the other, of so many iterations, is worth a team of threads of a GPU.
+pub const LONG_CHAIN: u64 = 64;
+
 /// From so much work on, in additions, threads of a CPU share a loop.
 pub const WORTH_SHARING: f64 = 12000.0;
 

@@ -232,6 +232,8 @@ static inline void eb_avoid(i64 *lo, i64 *hi, i64 x) {
     if (x - *lo > *hi - 1 - x) *hi = x;
     else *lo = x + 1;
 }
+/* An extent of an array is not negative. The compiler is told so: an index that is less has a next one. */
+static inline i64 eb_of_array(i64 extent) { if (extent < 0) __builtin_unreachable(); return extent; }
 /* The number of iterations of from..to, and of nested ones; too many to count is a great many. */
 static inline i64 eb_extent(i64 from, i64 to) { i64 r; return to <= from ? 0 : __builtin_sub_overflow(to, from, &r) ? INT64_MAX : r; }
 static inline i64 eb_times(i64 a, i64 b) { i64 r; return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r; }
@@ -299,7 +301,9 @@ EB_FILL(f64) EB_FILL(f32) EB_FILL(i64) EB_FILL(i32) EB_FILL(u32) EB_FILL(b8)
    becomes one again, it would round instead, and keep the sign of a zero. */
 #define EB_TO_INT(name, from, to, least, above, most) \
     static inline to name(from x) { \
-        to r = x != x ? 0 : x <= (from)(least) ? (to)(least) : x >= (from)(above) ? (to)(most) : (to)x; \
+        to r; \
+        if (__builtin_expect(x > (from)(least) && x < (from)(above), 1)) r = (to)x; \
+        else r = x != x ? 0 : x <= (from)(least) ? (to)(least) : (to)(most); \
         __asm__("" : "+r"(r)); \
         return r; \
     }

@@ -32,11 +32,11 @@ impl Emitter<'_> {
         }
     }
 
-    /// The table of extents.
-    pub fn extents(&self) -> &'static str {
+    /// An extent of an array, by its number in the table.
+    pub fn extent(&self, number: usize) -> String {
         match self.family {
-            Family::C => "f->shape",
-            Family::Cuda => "extents.of",
+            Family::C => format!("eb_of_array(f->shape[{number}])"),
+            Family::Cuda => format!("extents.of[{number}]"),
         }
     }
 

@@ -2,11 +2,11 @@
 
 use ebbtide_ir::{Combine, Par, Store};
 
-use crate::analysis::sum_chains::LONG_CHAIN;
 use crate::kernel::expr::Expr;
 use crate::kernel::grid::{
     Added, Barrier, Cut, For, Grid, Iterations, Kind, Node, Often, Over, Runs, Safe, When, visit,
 };
+use crate::kernel::machine::LONG_CHAIN;
 use crate::kernel::name::{Name, Ty};
 use crate::print::body_sums::most_sums;
 use crate::print::c_types::{c_type, neutral, to_bits};

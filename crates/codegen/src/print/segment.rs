@@ -87,7 +87,7 @@ impl Emitter<'_> {
             let (t, i) = (c_type(decl.ty), a.index());
             line!(self, "{t} *a{i} = ({t} *)f->data[{i}];");
             for d in 0..decl.rank {
-                line!(self, "const i64 d{i}_{d} = {}[{}];", self.extents(), row * i + d);
+                line!(self, "const i64 d{i}_{d} = {};", self.extent(row * i + d));
             }
         }
         self.waiting_rows(waiting);

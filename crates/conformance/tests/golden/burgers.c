@@ -1,8 +1,8 @@
 0(eb_frame *f) {
 f64 *a0 = (f64 *)f->data[0];
-const i64 d0_0 = f->shape[0];
+const i64 d0_0 = eb_of_array(f->shape[0]);
 f64 *a1 = (f64 *)f->data[1];
-const i64 d1_0 = f->shape[4];
+const i64 d1_0 = eb_of_array(f->shape[4]);
 f64 v0 = 0;
 f64 v1 = 0;
 i64 v2 = (i64)f->scalars[2];

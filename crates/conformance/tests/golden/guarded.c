@@ -1,16 +1,16 @@
 0(eb_frame *f) {
 f32 *a0 = (f32 *)f->data[0];
-const i64 d0_0 = f->shape[0];
-const i64 d0_1 = f->shape[1];
+const i64 d0_0 = eb_of_array(f->shape[0]);
+const i64 d0_1 = eb_of_array(f->shape[1]);
 f32 *a1 = (f32 *)f->data[1];
-const i64 d1_0 = f->shape[4];
-const i64 d1_1 = f->shape[5];
+const i64 d1_0 = eb_of_array(f->shape[4]);
+const i64 d1_1 = eb_of_array(f->shape[5]);
 f32 *a2 = (f32 *)f->data[2];
-const i64 d2_0 = f->shape[8];
-const i64 d2_1 = f->shape[9];
+const i64 d2_0 = eb_of_array(f->shape[8]);
+const i64 d2_1 = eb_of_array(f->shape[9]);
 f32 *a3 = (f32 *)f->data[3];
-const i64 d3_0 = f->shape[12];
-const i64 d3_1 = f->shape[13];
+const i64 d3_0 = eb_of_array(f->shape[12]);
+const i64 d3_1 = eb_of_array(f->shape[13]);
 i64 v0 = (i64)f->scalars[0];
 i64 v3 = d0_0;
 i64 v4 = d0_1;

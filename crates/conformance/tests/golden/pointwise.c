@@ -1,8 +1,8 @@
 0(eb_frame *f) {
 f64 *a0 = (f64 *)f->data[0];
-const i64 d0_0 = f->shape[0];
+const i64 d0_0 = eb_of_array(f->shape[0]);
 f64 *a1 = (f64 *)f->data[1];
-const i64 d1_0 = f->shape[4];
+const i64 d1_0 = eb_of_array(f->shape[4]);
 i64 v0 = (i64)f->scalars[0];
 i64 v2 = d0_0;
 i64 v3 = 0;

@@ -1,8 +1,8 @@
 0(eb_frame *f) {
 f64 *a0 = (f64 *)f->data[0];
-const i64 d0_0 = f->shape[0];
+const i64 d0_0 = eb_of_array(f->shape[0]);
 f64 *a1 = (f64 *)f->data[1];
-const i64 d1_0 = f->shape[4];
+const i64 d1_0 = eb_of_array(f->shape[4]);
 const i64 v2 = (i64)f->values[2];
 const i64 v24 = (i64)f->values[24];
 const i64 v25 = (i64)f->values[25];
@@ -80,11 +80,11 @@ return 0; }
 ---
 1(eb_frame *f) {
 f64 *a0 = (f64 *)f->data[0];
-const i64 d0_0 = f->shape[0];
+const i64 d0_0 = eb_of_array(f->shape[0]);
 f64 *a1 = (f64 *)f->data[1];
-const i64 d1_0 = f->shape[4];
+const i64 d1_0 = eb_of_array(f->shape[4]);
 f64 *a10 = (f64 *)f->data[10];
-const i64 d10_0 = f->shape[40];
+const i64 d10_0 = eb_of_array(f->shape[40]);
 const i64 v2 = (i64)f->values[2];
 const i64 v24 = (i64)f->values[24];
 const i64 v25 = (i64)f->values[25];
@@ -171,13 +171,13 @@ return 0; }
 ---
 2(eb_frame *f) {
 f64 *a0 = (f64 *)f->data[0];
-const i64 d0_0 = f->shape[0];
+const i64 d0_0 = eb_of_array(f->shape[0]);
 f64 *a1 = (f64 *)f->data[1];
-const i64 d1_0 = f->shape[4];
+const i64 d1_0 = eb_of_array(f->shape[4]);
 f64 *a7 = (f64 *)f->data[7];
-const i64 d7_0 = f->shape[28];
+const i64 d7_0 = eb_of_array(f->shape[28]);
 f64 *a8 = (f64 *)f->data[8];
-const i64 d8_0 = f->shape[32];
+const i64 d8_0 = eb_of_array(f->shape[32]);
 const i64 v2 = (i64)f->values[2];
 const i64 v24 = (i64)f->values[24];
 const i64 v25 = (i64)f->values[25];

@@ -1,15 +1,15 @@
 0(eb_frame *f) {
 i32 *a0 = (i32 *)f->data[0];
-const i64 d0_0 = f->shape[0];
+const i64 d0_0 = eb_of_array(f->shape[0]);
 i32 *a1 = (i32 *)f->data[1];
-const i64 d1_0 = f->shape[4];
+const i64 d1_0 = eb_of_array(f->shape[4]);
 i32 *a2 = (i32 *)f->data[2];
 i32 *a4 = (i32 *)f->data[4];
 i32 *a5 = (i32 *)f->data[5];
-const i64 d5_0 = f->shape[20];
+const i64 d5_0 = eb_of_array(f->shape[20]);
 i32 *a6 = (i32 *)f->data[6];
 i32 *a12 = (i32 *)f->data[12];
-const i64 d12_0 = f->shape[48];
+const i64 d12_0 = eb_of_array(f->shape[48]);
 i32 v7 = 0;
 i32 v8 = 0;
 i32 v12 = 0;

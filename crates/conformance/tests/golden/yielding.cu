@@ -84,11 +84,11 @@ switch (f->resume) {
 case 0: goto region0;
 } }
 EB_LOOP for (i64 k = f->thread, n = d12_0; k < n; k += f->threads) { a12[k] = 0; }
-if (eb_barrier(f)) goto leave;
 l0 = 1;
 if ((u64)INT64_C(0) >= (u64)d0_0) { eb_fault(f, EB_BOUNDS, 0, 0, INT64_C(0), d0_0); eb_barrier(f); goto leave; }
 {
 if (f->thread == 0) a0[INT64_C(0)] = ((i32)((u32)a0[INT64_C(0)] + (u32)1)); }
+if (eb_barrier(f)) goto leave;
 if ((u64)INT64_C(0) >= (u64)d12_0) { eb_fault(f, EB_BOUNDS, 1, 0, INT64_C(0), d12_0); eb_barrier(f); goto leave; }
 {
 if (f->thread == 0) a12[INT64_C(0)] = ((i32)((u32)a12[INT64_C(0)] + (u32)1)); }

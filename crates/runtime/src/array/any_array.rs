@@ -11,6 +11,7 @@ use crate::array::lent_memory::LentMemory;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::memory::buffer::Buffer;
+use crate::memory::byte_count::byte_count;
 use crate::memory::element::{Element, Item};
 
 /// An array whose element type and rank are known at run time only.
@@ -213,14 +214,4 @@ pub(crate) fn invalid_element(ty: Type, bytes: &[u8]) -> Option<usize> {
         Type::Bool => bytes.iter().position(|byte| *byte > 1),
         _ => None,
     }
-}
-
-/// The bytes of an array. Extents are indices of programs, so they fit 63 bits, also beside an extent of zero.
-pub(crate) fn byte_count(shape: &[usize], ty: Type) -> Result<usize> {
-    shape
-        .iter()
-        .try_fold(ty.size(), |bytes, extent| bytes.checked_mul(*extent))
-        .filter(|bytes| *bytes <= isize::MAX as usize / 2)
-        .filter(|_| shape.iter().all(|extent| i64::try_from(*extent).is_ok()))
-        .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
 }

@@ -8,10 +8,11 @@ use std::ptr::NonNull;
 
 use ebbtide_ir::Type;
 
-use crate::array::any_array::{AnyArray, byte_count};
+use crate::array::any_array::AnyArray;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::memory::buffer::Buffer;
+use crate::memory::byte_count::byte_count;
 use crate::memory::device_memory::{HostMemory, Owner};
 
 impl AnyArray {

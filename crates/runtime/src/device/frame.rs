@@ -14,6 +14,7 @@ use ebbtide_sweep::Cancel;
 use crate::device::frame::extents::extents;
 use crate::error::{Error, Result};
 use crate::memory::buffer::Buffer;
+use crate::memory::byte_count::byte_count;
 use crate::memory::device_memory::Handed;
 use crate::memory::meter::Meter;
 use crate::memory::spare::Spare;
@@ -46,14 +47,6 @@ impl View {
     }
 }
 
-fn byte_count(program: &Program, array: ArrayId, shape: &[usize]) -> Result<usize> {
-    shape
-        .iter()
-        .try_fold(program.array(array).ty.size(), |bytes, extent| bytes.checked_mul(*extent))
-        .filter(|bytes| *bytes < isize::MAX as usize / 2)
-        .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
-}
-
 /// A temporary array and what it holds.
 #[derive(Debug)]
 pub(crate) struct Temp {
@@ -66,7 +59,7 @@ pub(crate) struct Temp {
 impl Temp {
     /// A temporary of zeros.
     pub fn zeroed(program: &Program, array: ArrayId, shape: &[usize], meter: &Arc<Meter>) -> Result<Temp> {
-        let bytes = byte_count(program, array, shape)?;
+        let bytes = byte_count(shape, program.array(array).ty)?;
         let buffer = Buffer::zeroed(bytes, meter)?;
         let shape = View::new(buffer.address(), shape, bytes).shape;
         Ok(Temp { array, shape, buffer })
@@ -80,7 +73,7 @@ impl Temp {
         spare: &Spare,
         meter: &Arc<Meter>,
     ) -> Result<Temp> {
-        let bytes = byte_count(program, array, shape)?;
+        let bytes = byte_count(shape, program.array(array).ty)?;
         let buffer = spare.take(bytes, meter)?;
         let shape = View::new(buffer.address(), shape, bytes).shape;
         Ok(Temp { array, shape, buffer })

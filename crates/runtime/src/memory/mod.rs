@@ -2,6 +2,7 @@
 
 pub(crate) mod buffer;
 pub(crate) mod by_type;
+pub(crate) mod byte_count;
 pub(crate) mod codec;
 pub(crate) mod device_memory;
 pub(crate) mod element;

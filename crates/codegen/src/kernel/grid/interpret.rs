@@ -12,9 +12,9 @@ use ebbtide_ir::evaluate::{Bits, combine, neutral};
 use ebbtide_ir::leaf::{LANES, Leaves};
 
 use super::{Added, For, Grid, Kind, Node, Over, When, visit};
-use crate::analysis::sum_chains::LONG_CHAIN;
 use crate::kernel::expr::Expr;
 use crate::kernel::interpret::{Ended, Iteration, Memory};
+use crate::kernel::machine::LONG_CHAIN;
 use crate::kernel::name::Variable;
 use crate::kernel::nest::interpret::Outside;
 use crate::kernel::stmt::Body;

@@ -6,7 +6,6 @@ use ebbtide_ir::Length;
 use ebbtide_schedule::{AnySchedule, Options, Revolve, Schedule as _, StoreAll};
 
 use super::hosted::{Host, OnYield};
-use crate::array::any_array::byte_count;
 use crate::device::Device;
 use crate::device::frame::extents::from_arguments;
 use crate::error::{Error, Result};
@@ -15,6 +14,7 @@ use crate::gradient::plan::Budget;
 use crate::gradient::run::Run;
 use crate::gradient::steps::Sweep;
 use crate::launch::yielded::{Shortage, Yielded};
+use crate::memory::byte_count::byte_count;
 use crate::memory::spare::Spare;
 
 /// Plans a run for other shapes than those of its launch.

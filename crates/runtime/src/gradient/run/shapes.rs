@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 
 use ebbtide_ir::{ArrayId, Entry, Op, RegionId, Role, evaluate};
 
-use crate::array::any_array::byte_count;
 use crate::device::frame::extents::extents;
 use crate::device::frame::{Extents, View};
 use crate::error::{Error, Result};
 use crate::gradient::run::Run;
 use crate::gradient::run::hosted::Reshape;
+use crate::memory::byte_count::byte_count;
 
 /// The shape of one array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

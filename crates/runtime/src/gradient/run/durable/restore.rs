@@ -14,7 +14,6 @@ use ebbtide_sweep::{Driver, Standing};
 use super::layout::{LOOP_WORDS, action, number, ran, slot, words_of};
 use super::position::{path, without_iterations};
 use super::{kept_arrays, results};
-use crate::array::any_array::byte_count;
 use crate::device::frame::extents::from_arguments;
 use crate::error::{Error, Result};
 use crate::gradient::run::hosted::{Log, Reshape};
@@ -22,6 +21,7 @@ use crate::gradient::run::shapes::Follow;
 use crate::gradient::run::{Driven, Run, StoredState};
 use crate::gradient::steps::{Step, Sweep};
 use crate::launch::stored::plain;
+use crate::memory::byte_count::byte_count;
 use crate::size::bytes as size;
 
 /// No run has done this many iterations, or moved this many bytes.
