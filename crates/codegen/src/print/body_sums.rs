@@ -172,12 +172,7 @@ impl Emitter<'_> {
         line!(self, "#pragma unroll");
         line!(self, "for (int u{number} = 0; u{number} < {at_once}; u{number}++) {{");
         line!(self, "const i64 {v} = group{number} + u{number} * width{number} + lane{number};");
-        self.term(Context { team: Team::Alone, ..cx }, l, sums);
-        for (k, Sum { name, .. }) in sums.iter().enumerate() {
-            line!(self, "terms{number}[{k}][u{number}] = {name};");
-        }
-        line!(self, "}}");
-        line!(self, "eb_add_to_chains(team, terms{number}, chain{number});");
+        self.terms_of_chains(cx, l, sums, &format!("u{number}"));
         if !look.is_empty() {
             // To look takes a while, since the host may write what is looked at.
             line!(self, "if (++groups{number} % (EB_ITERATIONS / 64) == 0) {{ {look} }}");
@@ -190,18 +185,24 @@ impl Emitter<'_> {
         }
         line!(self, "if (end{number} - group{number} > lane{number}) {{");
         line!(self, "const i64 {v} = group{number} + lane{number};");
-        self.term(Context { team: Team::Alone, ..cx }, l, sums);
-        for (k, Sum { name, .. }) in sums.iter().enumerate() {
-            line!(self, "terms{number}[{k}][0] = {name};");
-        }
-        line!(self, "}}");
-        line!(self, "eb_add_to_chains(team, terms{number}, chain{number});");
+        self.terms_of_chains(cx, l, sums, "0");
         line!(self, "if (end{number} - group{number} <= width{number}) break;");
         line!(self, "group{number} += width{number};");
         line!(self, "}}");
         for (k, Sum { name, .. }) in sums.iter().enumerate() {
             line!(self, "{name} = __shfl_sync(eb_of_warp(team), chain{number}, {k}, width{number});");
         }
+    }
+
+    /// Prints a term of each chain, the end of the block in which a thread computes them, and that the team adds what its threads have.
+    fn terms_of_chains(&mut self, cx: Context, l: &Loop, sums: &[Sum], place: &str) {
+        let number = l.number;
+        self.term(Context { team: Team::Alone, ..cx }, l, sums);
+        for (k, Sum { name, .. }) in sums.iter().enumerate() {
+            line!(self, "terms{number}[{k}][{place}] = {name};");
+        }
+        line!(self, "}}");
+        line!(self, "eb_add_to_chains(team, terms{number}, chain{number});");
     }
 
     /// Prints a leaf in groups of an iteration for each lane, which do not wait for one another.
