@@ -333,7 +333,7 @@ fn compile_into(cache: &Path, problem: &Problem, on: On, optimize: Optimize) -> 
 }
 
 /// The problem, in the order of sums that is wished.
-fn wished(name: &str, ty: Type, size: Size, wish: &Wish) -> Result<Problem> {
+pub(super) fn wished(name: &str, ty: Type, size: Size, wish: &Wish) -> Result<Problem> {
     let mut problem = problem(name, ty, size)?;
     if wish.ordering == Ordering::Relaxed {
         relax(&mut Arc::make_mut(&mut problem.program).body);

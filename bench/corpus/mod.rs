@@ -2,6 +2,7 @@
 //! arguments, what is differentiated, and by what. No program is written for the engine.
 
 mod arguments;
+mod code;
 pub mod export;
 pub mod measure;
 #[cfg(test)]
@@ -17,8 +18,8 @@ use measure::{On, Wish};
 
 use crate::Result;
 
-/// `[--arguments] [--quick] [--only PROGRAM[/TYPE[/SIZE]]] [--threads N | --cuda] [--first-order] [--relaxed] [--together N]`: the
-/// table, or the arguments for peers.
+/// `[--arguments | --code] [--quick] [--only PROGRAM[/TYPE[/SIZE]]] [--threads N | --cuda] [--first-order] [--relaxed] [--together N]`:
+/// the table, the arguments for peers, or the code for a GPU.
 pub fn run(words: &[String]) -> Result<()> {
     let mut wish = Wish {
         only: None,
@@ -28,7 +29,7 @@ pub fn run(words: &[String]) -> Result<()> {
         ordering: Ordering::Ordered,
         together: 1,
     };
-    let mut export = false;
+    let mut act: fn(&Wish) -> Result<()> = measure::table;
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -39,11 +40,12 @@ pub fn run(words: &[String]) -> Result<()> {
             "--cuda" => wish.on = On::Cuda,
             "--relaxed" => wish.ordering = Ordering::Relaxed,
             "--together" => wish.together = words.next().ok_or("--together: how many?")?.parse()?,
-            "--arguments" => export = true,
+            "--arguments" => act = export::write,
+            "--code" => act = code::write,
             other => return Err(format!("{other}: not known; see bench/README.md").into()),
         }
     }
-    if export { export::write(&wish) } else { measure::table(&wish) }
+    act(&wish)
 }
 
 /// All programs, over `Real`.

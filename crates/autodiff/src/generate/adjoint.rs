@@ -318,6 +318,16 @@ impl<'a> AdjointBuilder<'a> {
         self.plan.replaced_in_one_loop().filter(move |_| wanted)
     }
 
+    /// The caller's array, of which a parameter may be a copy.
+    fn given(&self, w: &Writer, a: ArrayId) -> ArrayId {
+        let named = |param: &ArrayId| w.program.array(*param).name == self.source.array(a).name;
+        let mut params = w.program.params.iter().filter_map(|param| match param {
+            Param::Array(param) => Some(*param),
+            Param::Scalar(_) => None,
+        });
+        params.find(named).unwrap_or(a)
+    }
+
     fn make_shadows(&mut self, w: &mut Writer, results: &BTreeMap<ArrayId, ArrayId>) {
         for a in self.source.array_ids() {
             // The shape of a temporary is known before everything else.
@@ -332,6 +342,9 @@ impl<'a> AdjointBuilder<'a> {
                 Some(result) => {
                     let zero = w.real(decl.ty, 0.0);
                     w.fill(*result, zero);
+                    // The launch has compared it with the caller's array.
+                    let given = self.given(w, *a);
+                    w.program.alike.push((given, *result));
                     *result
                 }
                 None => {

@@ -1,6 +1,7 @@
 //! Parallel loops whose every access can be proved to be in bounds before the loop starts, guards included.
 //!
-//! An index is a sum of variables with known ranges; an `if` around an access narrows them. The proof is a handful of
+//! An index is a sum of variables with known ranges, a choice between such sums, or a remainder that goes around once at most; an
+//! `if` around an access narrows them. The proof is a handful of
 //! comparisons of extents and bounds, the same for all threads. Where it holds, the body needs no checks, and without
 //! checks no branches: conditions become predicates, and all loads of an iteration can be on their way at once.
 
@@ -14,8 +15,10 @@ use ebbtide_ir::{
 use crate::analysis::exact::may_overflow;
 use crate::analysis::names::sharing;
 use crate::analysis::narrow_index::narrow_values;
+use crate::analysis::remainders::{Remainder, Remainders, remainder};
 use crate::kernel::bounds_test::Test;
-use crate::kernel::index_expr::{Arithmetic, IndexExpr};
+use crate::kernel::index_expr::Arithmetic::{Add, Mul, Sub};
+use crate::kernel::index_expr::IndexExpr;
 
 /// What conditions say of a value: at least the first, below the second.
 type Guards = BTreeMap<ValueId, (Option<IndexExpr>, Option<IndexExpr>)>;
@@ -30,11 +33,21 @@ pub(crate) struct Proof {
     pub tests: BTreeSet<Test>,
     /// The values that are numbers then.
     pub exact: BTreeSet<ValueId>,
+    /// The remainders whose divisors are not zero.
+    pub remainders: Remainders,
+    /// Where the loops end that have these variables.
+    ends: BTreeMap<ValueId, ValueId>,
     /// The ranges of these values, which must be tame.
     ranges: BTreeMap<ValueId, Range>,
 }
 
 impl Proof {
+    fn not_negative(&mut self, e: IndexExpr) {
+        if !matches!(e, IndexExpr::Number(0..) | IndexExpr::Constant(0..)) {
+            self.tests.insert(Test::NotNegative(e));
+        }
+    }
+
     /// Adds the tests that make values numbers, where no other test computes the same.
     fn keep_exact(mut self) -> Proof {
         for (first, end) in std::mem::take(&mut self.ranges).into_values() {
@@ -62,9 +75,10 @@ impl Prover<'_> {
     pub fn proof(&self, par: &Par) -> Option<Proof> {
         let mut guards: Guards = ranges(par).collect();
         let mut proof = Proof::default();
+        proof.ends.extend(par.ranges.iter().map(|range| (range.var, range.to)));
         self.prove_block(&par.body, &mut guards, &sharing(self.facts, par), &mut proof)?;
         // What is near the variables of the loop fits where these are narrow, which is tested too.
-        let narrow = narrow_values(self.program, par);
+        let narrow = narrow_values(self.program, par, &proof.remainders);
         proof.ranges.retain(|v, _| !narrow.contains_key(v));
         Some(proof.keep_exact())
     }
@@ -92,9 +106,15 @@ impl Prover<'_> {
                         if !self.program.ty(*v).is_float() =>
                     {
                         // A divisor that may be zero needs a look.
-                        self.program.literal(b).and_then(|l| l.to_i64()).filter(|l| *l != 0)?;
+                        if self.prove_remainder(*v, guards, proof).is_none() {
+                            self.program.literal(b).and_then(|l| l.to_i64()).filter(|l| *l != 0)?;
+                        }
                     }
-                    Op::Binary(Binary::Add | Binary::Sub | Binary::Mul, ..)
+                    Op::Binary(
+                        Binary::Add | Binary::Sub | Binary::Mul | Binary::Min | Binary::Max,
+                        ..,
+                    )
+                    | Op::Select(..)
                         if self.program.ty(*v) == Type::Index =>
                     {
                         self.prove_exact(*v, guards, proof);
@@ -117,6 +137,7 @@ impl Prover<'_> {
                 Stmt::Loop(l) => self.prove_loop(l, guards, shared, proof)?,
                 Stmt::Par(par) => {
                     guards.extend(ranges(par));
+                    proof.ends.extend(par.ranges.iter().map(|range| (range.var, range.to)));
                     self.prove_block(&par.body, guards, &sharing(self.facts, par), proof)?;
                 }
                 Stmt::Call(call) => self.prove_block(&call.body, guards, shared, proof)?,
@@ -132,6 +153,7 @@ impl Prover<'_> {
         let LoopKind::For { var, from, to } = l.kind else { return None };
         self.prove_exact(from, guards, proof);
         self.prove_exact(to, guards, proof);
+        proof.ends.insert(var, to);
         let (from, to) = (self.range(from, guards)?.0, self.range(to, guards)?.1);
         // The last value of the upper bound is one below its range's end.
         let to = before(to);
@@ -142,10 +164,61 @@ impl Prover<'_> {
     fn prove_access(&self, array: ArrayId, index: Indices, guards: &Guards, proof: &mut Proof) -> Option<()> {
         for (k, v) in index.as_slice().iter().enumerate() {
             let (first, end) = self.range(*v, guards)?;
-            proof.tests.insert(Test::NotNegative(first));
+            proof.not_negative(first);
             proof.tests.insert(Test::AtMost(end, array, k));
         }
         Some(())
+    }
+
+    /// Proves that a remainder is less than its divisor, and that it takes one step at most where its variable goes as far as that.
+    fn prove_remainder(&self, v: ValueId, guards: &mut Guards, proof: &mut Proof) -> Option<()> {
+        let Op::Binary(kind, sum, divisor) = *self.program.op(v) else { return None };
+        if self.program.ty(v) != Type::Index || kind == Binary::Div {
+            return None;
+        }
+        // What it is computed from is a number.
+        let (least, _) = self.range(sum, guards)?;
+        let (period, end) = (self.outside_number(divisor)?, self.outside(divisor)?);
+        match self.program.literal(divisor).and_then(|l| l.to_i64()) {
+            Some(..=0) => return None,
+            Some(_) => {}
+            None => proof.not_negative(before(period.clone())),
+        }
+        if kind == Binary::Rem {
+            proof.not_negative(least);
+        }
+        let near = remainder(self.program, self.facts, v).filter(|found| self.is_near(found, proof));
+        if let Some(found) = &near {
+            let (first, end) = self.range_of_sum(found, guards)?;
+            let twice = IndexExpr::checked(Add, period.clone(), period.clone());
+            proof.not_negative(IndexExpr::checked(Add, first, period.clone()));
+            proof.not_negative(IndexExpr::checked(Sub, twice, end));
+            proof.tests.insert(Test::Narrow(period));
+        }
+        proof.remainders.insert(v, near);
+        proof.exact.insert(v);
+        guards.insert(v, (Some(IndexExpr::Number(0)), Some(end)));
+        Some(())
+    }
+
+    /// Does the variable of a remainder go as far as its divisor? Others may be many periods away.
+    fn is_near(&self, remainder: &Remainder, proof: &Proof) -> bool {
+        let affines = &self.facts.affines;
+        let end = proof.ends.get(&remainder.variable);
+        end.is_some_and(|end| affines.form(*end) == affines.form(remainder.divisor))
+    }
+
+    /// The range of the sum of a remainder.
+    fn range_of_sum(&self, remainder: &Remainder, guards: &Guards) -> Option<Range> {
+        let (first, end) = self.range(remainder.variable, guards)?;
+        let offset = || IndexExpr::Number(remainder.offset);
+        Some(match remainder.falls {
+            false => (IndexExpr::checked(Add, first, offset()), IndexExpr::checked(Add, end, offset())),
+            true => {
+                let below = |e| after(IndexExpr::checked(Sub, offset(), e));
+                (below(end), below(first))
+            }
+        })
     }
 
     /// Takes a value for a number, if the ranges of its operands are known.
@@ -211,9 +284,8 @@ impl Prover<'_> {
         })
     }
 
-    /// The range of a sum or product, from those of its operands.
+    /// The range of a sum, a product or a choice, from those of its operands.
     fn arithmetic(&self, v: ValueId, guards: &Guards) -> Option<Range> {
-        use Arithmetic::{Add, Mul, Sub};
         let (add, sub) = (|a, b| IndexExpr::checked(Add, a, b), |a, b| IndexExpr::checked(Sub, a, b));
         Some(match *self.program.op(v) {
             Op::Binary(Binary::Add, a, b) => {
@@ -235,17 +307,29 @@ impl Prover<'_> {
                 let times = |e| IndexExpr::checked(Mul, e, IndexExpr::Factor(factor));
                 (times(first), after(times(before(end))))
             }
+            Op::Binary(op @ (Binary::Min | Binary::Max), a, b) => {
+                let choose = if op == Binary::Min { IndexExpr::min } else { IndexExpr::max };
+                let (a, b) = (self.range(a, guards)?, self.range(b, guards)?);
+                (choose(a.0, b.0), choose(a.1, b.1))
+            }
+            Op::Select(condition, a, b) => {
+                let (mut then, mut otherwise) = (guards.clone(), guards.clone());
+                self.learn(condition, true, &mut then);
+                self.learn(condition, false, &mut otherwise);
+                let (a, b) = (self.range(a, &then)?, self.range(b, &otherwise)?);
+                (IndexExpr::min(a.0, b.0), IndexExpr::max(a.1, b.1))
+            }
             _ => return None,
         })
     }
 }
 
 fn after(e: IndexExpr) -> IndexExpr {
-    IndexExpr::checked(Arithmetic::Add, e, IndexExpr::Number(1))
+    IndexExpr::checked(Add, e, IndexExpr::Number(1))
 }
 
 fn before(e: IndexExpr) -> IndexExpr {
-    IndexExpr::checked(Arithmetic::Sub, e, IndexExpr::Number(1))
+    IndexExpr::checked(Sub, e, IndexExpr::Number(1))
 }
 
 /// What is known of the variables of a parallel loop.

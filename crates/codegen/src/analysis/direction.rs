@@ -50,6 +50,7 @@ pub(crate) fn direction(e: &IndexExpr, v: ValueId) -> Option<Direction> {
                 Arithmetic::Div => None,
             }
         }
+        IndexExpr::Min(a, b) | IndexExpr::Max(a, b) => both(direction(a, v)?, direction(b, v)?),
         IndexExpr::Room(a, b) => both(direction(a, v)?, -direction(b, v)?),
         IndexExpr::Tame(a) => direction(a, v),
         IndexExpr::Negative(a) => Some(-direction(a, v)?),

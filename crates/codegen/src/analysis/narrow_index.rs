@@ -5,18 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{Binary, Op, Par, Program, Stmt, Type, ValueId, walk};
 
+use crate::analysis::remainders::Remainders;
+
 /// Parallel variables of narrow loops are not further from zero; `EB_SMALL` of the prelude.
-const SMALL: i64 = 1 << 30;
+pub(crate) const SMALL: i64 = 1 << 30;
 
 /// How far from zero the narrow values of a loop can be.
 pub(crate) type Narrow = BTreeMap<ValueId, i64>;
 
 /// The values of a loop that are narrow where its variables are.
-pub(crate) fn narrow_values(program: &Program, par: &Par) -> Narrow {
+pub(crate) fn narrow_values(program: &Program, par: &Par, remainders: &Remainders) -> Narrow {
     let mut narrow: Narrow = par.ranges.iter().map(|r| (r.var, SMALL)).collect();
     walk(&par.body, &mut |stmt| {
-        if let Stmt::Let(v) = stmt
-            && let Op::Binary(Binary::Add | Binary::Sub, a, b) = *program.op(*v)
+        let Stmt::Let(v) = stmt else { return };
+        if let Some(Some(of)) = remainders.get(v)
+            && narrow.contains_key(&of.variable)
+        {
+            narrow.insert(*v, SMALL);
+        } else if let Op::Binary(Binary::Add | Binary::Sub, a, b) = *program.op(*v)
             && program.ty(*v) == Type::Index
             && let (Some(a), Some(b)) = (distance(program, &narrow, a), distance(program, &narrow, b))
             && a.saturating_add(b) < i32::MAX.into()
@@ -27,14 +33,16 @@ pub(crate) fn narrow_values(program: &Program, par: &Par) -> Narrow {
     narrow
 }
 
-/// The values from outside a loop that its narrow ones are compared with.
+/// The values from outside a loop that its narrow ones are compared with, or divided by.
 pub(crate) fn compared_with(
     program: &Program,
     narrow: &Narrow,
+    remainders: &Remainders,
     inside: &BTreeSet<ValueId>,
     par: &Par,
 ) -> BTreeSet<ValueId> {
-    let mut bounds = BTreeSet::new();
+    let near = remainders.iter().filter(|(v, _)| narrow.contains_key(v)).filter_map(|(_, of)| of.as_ref());
+    let mut bounds: BTreeSet<ValueId> = near.map(|of| of.divisor).filter(|v| program.literal(*v).is_none()).collect();
     walk(&par.body, &mut |stmt| {
         if let Stmt::Let(v) = stmt
             && let Op::Compare(_, a, b) = *program.op(*v)

@@ -12,6 +12,7 @@ use ebbtide_ir::{
 use super::bounds_proof::Prover;
 use super::interior::{Decide, interior};
 use super::lane_order::in_lane_order;
+use super::narrow_index::SMALL;
 use super::vectors::{Vectors, refusal};
 use crate::kernel::bounds_test::Test;
 use crate::kernel::evaluate::{World, evaluate as number, narrowed, remainders};
@@ -235,6 +236,7 @@ impl Sized<'_> {
         Some(proof.tests.iter().all(|test| match test {
             Test::NotNegative(e) => number(e, &world).is_some_and(|e| e >= 0),
             Test::AtMost(e, array, k) => number(e, &world).is_some_and(|e| e <= extent(*array, *k)),
+            Test::Narrow(e) => number(e, &world).is_some_and(|e| e <= SMALL),
             Test::Tame(a, b) => [a, b].into_iter().all(|e| number(&e.clone().tamed(), &world).is_some()),
         }))
     }
@@ -289,7 +291,7 @@ fn what_a_proof_holds_for_is_in_bounds() {
     });
     let counts: Vec<String> = proved.iter().map(|(name, n)| format!("{name} {n}")).collect();
     // What is no sum of ranges has no proof.
-    expect_test::expect!["clamped 0, guarded 212, nested 162, periodic 0, stencil 140, strided 100"]
+    expect_test::expect!["clamped 204, guarded 212, nested 162, periodic 144, stencil 140, strided 100"]
         .assert_eq(&counts.join(", "));
 }
 

@@ -10,6 +10,8 @@ pub(crate) enum Test {
     NotNegative(IndexExpr),
     /// The expression is at most this extent of an array.
     AtMost(IndexExpr, ArrayId, usize),
+    /// The expression is no greater than what fits the narrow type.
+    Narrow(IndexExpr),
     /// Both are tame.
     Tame(IndexExpr, IndexExpr),
 }
@@ -17,7 +19,7 @@ pub(crate) enum Test {
 impl Test {
     pub fn operands(&self) -> impl Iterator<Item = &IndexExpr> {
         let (a, b) = match self {
-            Test::NotNegative(a) | Test::AtMost(a, ..) => (a, None),
+            Test::NotNegative(a) | Test::AtMost(a, ..) | Test::Narrow(a) => (a, None),
             Test::Tame(a, b) => (a, Some(b)),
         };
         [a].into_iter().chain(b)

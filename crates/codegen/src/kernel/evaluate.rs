@@ -48,6 +48,8 @@ pub(crate) fn evaluate(e: &IndexExpr, world: &World) -> Option<i64> {
             (i64::MIN, _) | (_, i64::MIN) => i64::MIN,
             (a, b) => exact(*op, a, b).unwrap_or(i64::MIN),
         },
+        IndexExpr::Min(a, b) => evaluate(a, world)?.min(evaluate(b, world)?),
+        IndexExpr::Max(a, b) => evaluate(a, world)?.max(evaluate(b, world)?),
         IndexExpr::Tame(a) => evaluate(a, world).filter(|a| (-TAME..TAME).contains(a))?,
         IndexExpr::Negative(a) => evaluate(a, world)?.wrapping_neg(),
         IndexExpr::Room(extent, index) => {

@@ -33,6 +33,10 @@ pub(crate) enum IndexExpr {
     Checked(Arithmetic, Box<IndexExpr>, Box<IndexExpr>),
     /// Arithmetic whose result is no number where it overflows.
     Marked(Arithmetic, Box<IndexExpr>, Box<IndexExpr>),
+    /// The smaller one.
+    Min(Box<IndexExpr>, Box<IndexExpr>),
+    /// The larger one.
+    Max(Box<IndexExpr>, Box<IndexExpr>),
     /// The operand, which sets `wild` where it is no number or near the ends of its type.
     Tame(Box<IndexExpr>),
     /// The negative.
@@ -73,6 +77,14 @@ impl IndexExpr {
         IndexExpr::Marked(op, Box::new(a), Box::new(b))
     }
 
+    pub fn min(a: IndexExpr, b: IndexExpr) -> IndexExpr {
+        IndexExpr::Min(Box::new(a), Box::new(b))
+    }
+
+    pub fn max(a: IndexExpr, b: IndexExpr) -> IndexExpr {
+        IndexExpr::Max(Box::new(a), Box::new(b))
+    }
+
     pub fn negative(a: IndexExpr) -> IndexExpr {
         IndexExpr::Negative(Box::new(a))
     }
@@ -95,6 +107,8 @@ impl IndexExpr {
             IndexExpr::Wrapping(_, a, b)
             | IndexExpr::Checked(_, a, b)
             | IndexExpr::Marked(_, a, b)
+            | IndexExpr::Min(a, b)
+            | IndexExpr::Max(a, b)
             | IndexExpr::Room(a, b) => a.any(holds) || b.any(holds),
             IndexExpr::Tame(a) | IndexExpr::Negative(a) => a.any(holds),
             _ => false,
@@ -116,7 +130,9 @@ impl IndexExpr {
                 once && a.is_monotone(v) && b.is_monotone(v)
             }
             IndexExpr::Tame(a) | IndexExpr::Negative(a) => a.is_monotone(v),
-            IndexExpr::Room(a, b) => a.is_monotone(v) && b.is_monotone(v),
+            IndexExpr::Min(a, b) | IndexExpr::Max(a, b) | IndexExpr::Room(a, b) => {
+                a.is_monotone(v) && b.is_monotone(v)
+            }
             _ => true,
         }
     }

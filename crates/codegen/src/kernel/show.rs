@@ -269,6 +269,8 @@ pub(crate) fn index(program: &Program, e: &IndexExpr) -> String {
         IndexExpr::Wrapping(op, a, b) | IndexExpr::Checked(op, a, b) | IndexExpr::Marked(op, a, b) => {
             format!("({} {} {})", at(a), sign(op), at(b))
         }
+        IndexExpr::Min(a, b) => format!("min({}, {})", at(a), at(b)),
+        IndexExpr::Max(a, b) => format!("max({}, {})", at(a), at(b)),
         IndexExpr::Tame(a) => at(a),
         IndexExpr::Negative(a) => format!("-{}", at(a)),
         IndexExpr::Room(extent, index) => format!("({} - 1 - {})", at(extent), at(index)),
@@ -312,6 +314,7 @@ pub(crate) fn test(program: &Program, test: &Test) -> String {
         Test::AtMost(e, array, k) => {
             format!("{} <= {}", index(program, e), index(program, &IndexExpr::Extent(*array, *k)))
         }
+        Test::Narrow(e) => format!("{} is narrow", index(program, e)),
         Test::Tame(first, end) => {
             format!("{} and {} fit", index(program, first), index(program, end))
         }

@@ -254,6 +254,8 @@ static inline int eb_owns_columns(const eb_frame *f, i64 rows, i64 row, f64 work
     if (!eb_split(f, rows, row, work)) return f->thread == 0;
     return c >= eb_column(row, f->thread, f->threads) && c < eb_column(row, f->thread + 1, f->threads);
 }
+/* What is narrow on a GPU; here nothing is too wide. */
+#define EB_SMALL (1ll << 60)
 /* Index arithmetic for the interior: what leaves the range of honest indices makes the interior empty. */
 static inline i64 eb_sum(i64 *wild, i64 a, i64 b) { i64 r; *wild |= __builtin_add_overflow(a, b, &r); return r; }
 static inline i64 eb_difference(i64 *wild, i64 a, i64 b) { i64 r; *wild |= __builtin_sub_overflow(a, b, &r); return r; }

@@ -160,7 +160,7 @@ mod tests {
         let shown = |family| decisions(&program, &facts, &program.body, (family, target));
         expect![[r#"
             parallel loop 0
-              no proof: an access is no sum of ranges, or an element is claimed
+              no checks where first0 >= 0, (first0 + 1) >= 0, ((first0 + 1) + v1) >= 0, (v1 - 1) >= 0, ((v1 + v1) - (end0 + 1)) >= 0, v1 <= u.0, end0 <= w.0, v1 is narrow
               interior: all j where 0 <= j + w7 < v1, j + 1 >= 0, 0 <= j + w7 < u.0, 0 <= j < w.0
               vectors of F64
         "#]]
@@ -168,8 +168,7 @@ mod tests {
         expect![[r#"
             loop 0: inside its parallel loops, 8 iterations as one, unless the segment yields
             parallel loop 0
-              no proof: an access is no sum of ranges, or an element is claimed
-              interior: all j where 0 <= j + w7 < v1, j + 1 >= 0, 0 <= j + w7 < u.0, 0 <= j < w.0
+              no checks where first0 >= 0, (first0 + 1) >= 0, ((first0 + 1) + v1) >= 0, (v1 - 1) >= 0, ((v1 + v1) - (end0 + 1)) >= 0, v1 <= u.0, end0 <= w.0, v1 is narrow
               rows at once: 1
         "#]]
         .assert_eq(&shown(Family::Cuda));

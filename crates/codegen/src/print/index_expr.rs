@@ -55,6 +55,8 @@ impl fmt::Display for IndexExpr {
             IndexExpr::Wrapping(op, a, b) => write!(f, "({a} {} {b})", op.sign()),
             IndexExpr::Checked(op, a, b) => write!(f, "eb_{}(&wild, {a}, {b})", op.checked()),
             IndexExpr::Marked(op, a, b) => write!(f, "eb_index_{}({a}, {b})", op.marked()),
+            IndexExpr::Min(a, b) => write!(f, "eb_min({a}, {b})"),
+            IndexExpr::Max(a, b) => write!(f, "eb_max({a}, {b})"),
             IndexExpr::Tame(a) => write!(f, "eb_tame(&wild, {a})"),
             IndexExpr::Negative(a) => write!(f, "(-{a})"),
             IndexExpr::Room(extent, index) => write!(f, "({extent} - 1 - {index})"),
@@ -67,6 +69,7 @@ impl fmt::Display for Test {
         match self {
             Test::NotNegative(e) => write!(f, "{e} >= 0"),
             Test::AtMost(e, array, k) => write!(f, "{e} <= d{}_{k}", array.index()),
+            Test::Narrow(e) => write!(f, "{e} <= EB_SMALL"),
             Test::Tame(first, end) => write!(f, "eb_exact(&wild, {first}, {end})"),
         }
     }

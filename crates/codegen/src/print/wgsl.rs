@@ -16,7 +16,6 @@ use expect_test::{Expect, expect};
 use crate::analysis::boundary_conditions::FarFromBoundaries;
 use crate::analysis::bounds_proof::Prover;
 use crate::analysis::names::values_inside;
-use crate::analysis::narrow_index::Narrow;
 use crate::kernel::expr::Expr;
 use crate::kernel::name::{Name, Ty};
 use crate::kernel::stmt::{Body, Element, Loop, LoopKind, Stmt};
@@ -61,7 +60,7 @@ fn wgsl(program: &Program) -> String {
 }
 
 /// The steps of the target, in order.
-const WGSL: &[Step] = &[Step::Lower, Step::WithoutChecks, Step::Predicate, Step::SinkStores];
+const WGSL: &[Step] = &[Step::Lower, Step::WithoutChecks, Step::Remainders, Step::Predicate, Step::SinkStores];
 
 /// An iteration, in the form that these steps make of it.
 fn iteration(program: &Program, par: &Par) -> Body {
@@ -70,9 +69,8 @@ fn iteration(program: &Program, par: &Par) -> Body {
     let proof =
         Prover { program, facts: &facts, inside: &inside }.proof(par).expect("the sketch has no checks");
     let it = Iterations { par, shared: &shared, team: Team::Alone };
-    let proved = Proved { exact: &proof.exact, narrow: &Narrow::default() };
     let mut forms = Forms::of(program, &facts, WGSL);
-    forms.proved_form(&it, proved, (&PerSide::default(), 1), &FarFromBoundaries::new())
+    forms.proved_form(&it, Proved::wide(&proof), (&PerSide::default(), 1), &FarFromBoundaries::new())
 }
 
 /// The variables of the iteration that a thread takes, if there is one for it.

@@ -14,11 +14,13 @@ use crate::analysis::assertions::Around;
 use crate::analysis::boundary_conditions::{
     FarFromBoundaries, conditions_far_from_boundaries, statements_of,
 };
+use crate::analysis::bounds_proof::Proof;
 use crate::analysis::grid_form::Terms;
 use crate::analysis::interior::Interior;
 use crate::analysis::lane_order::in_lane_order;
 use crate::analysis::names::{reductions, sharing, values_inside};
 use crate::analysis::narrow_index::Narrow;
+use crate::analysis::remainders::Remainders;
 use crate::analysis::rows_side_by_side::RowsSideBySide;
 use crate::analysis::vectors::{more_side_by_side, side_by_side};
 use crate::kernel::grid::{self, Grid};
@@ -39,6 +41,7 @@ use crate::transform::lanes_of_sums::lanes_of_sums;
 use crate::transform::lower::{Lowering, Shared, Team};
 use crate::transform::narrow_index::narrow_index;
 use crate::transform::predicate::predicate;
+use crate::transform::remainders::choose_remainders;
 use crate::transform::row_tiles::row_tiles;
 use crate::transform::sides::{PerSide, jam, jam_rows, of_side};
 use crate::transform::sink_stores::sink_stores;
@@ -62,6 +65,16 @@ pub(crate) struct Proved<'a> {
     pub exact: &'a BTreeSet<ValueId>,
     /// The index values that fit the narrow type, where it is used.
     pub narrow: &'a Narrow,
+    /// The remainders whose divisors are not zero.
+    pub remainders: &'a Remainders,
+}
+
+impl<'a> Proved<'a> {
+    /// What a proof says, where the narrow type is not used.
+    pub fn wide(proof: &'a Proof) -> Proved<'a> {
+        static NONE: Narrow = Narrow::new();
+        Proved { exact: &proof.exact, narrow: &NONE, remainders: &proof.remainders }
+    }
 }
 
 /// The interior of a loop in vectors.
@@ -402,7 +415,13 @@ impl Forms<'_> {
     pub fn in_order(&mut self, it: &Iterations, proved: Proved) -> Body {
         let body = self.lowered(it, &it.par.body, proved.exact);
         let body = self.step(Step::WithoutChecks, body, |body, _| without_checks(body));
+        let body = self.remainders_chosen(body, proved);
         self.step(Step::Predicate, body, predicate)
+    }
+
+    fn remainders_chosen(&mut self, body: Body, proved: Proved) -> Body {
+        let (program, Proved { narrow, remainders, .. }) = (self.program, proved);
+        self.step(Step::Remainders, body, |body, _| choose_remainders(body, program, remainders, narrow))
     }
 
     /// One iteration of a parallel loop inside which a time loop runs: elements of these arrays at its own index are in
@@ -411,17 +430,16 @@ impl Forms<'_> {
         &mut self,
         it: &Iterations,
         held: &BTreeSet<ArrayId>,
-        proved: Option<&BTreeSet<ValueId>>,
+        proved: Option<&Proof>,
     ) -> Body {
         let facts = self.facts;
         let variables: Vec<ValueId> = it.par.ranges.iter().map(|r| r.var).collect();
-        let body = self.lowered(it, &it.par.body, proved.unwrap_or(&BTreeSet::new()));
+        let body = self.lowered(it, &it.par.body, proved.map_or(&BTreeSet::new(), |proof| &proof.exact));
         let body =
             self.step(Step::HoldElements, body, |body, _| hold_elements(body, facts, held, &variables));
-        if proved.is_none() {
-            return body;
-        }
+        let Some(proof) = proved else { return body };
         let body = self.step(Step::WithoutChecks, body, |body, _| without_checks(body));
+        let body = self.remainders_chosen(body, Proved::wide(proof));
         self.step(Step::Predicate, body, predicate)
     }
 
@@ -445,6 +463,7 @@ impl Forms<'_> {
         let body = self.lowered(it, &statements_of(program, &inside, it.par, decided), proved.exact);
         let body =
             self.step(Step::NarrowIndex, body, |body, _| narrow_index(body, program, proved.narrow, &inside));
+        let body = self.remainders_chosen(body, proved);
         self.step(Step::Sides, body, |body, _| of_side(body, own, side))
     }
 
@@ -471,6 +490,7 @@ impl Forms<'_> {
         let one = self.step(Step::Specialise, one, |one, _| specialise(one, decided));
         let one =
             self.step(Step::NarrowIndex, one, |one, _| narrow_index(one, program, proved.narrow, &inside));
+        let one = self.remainders_chosen(one, proved);
         let mut each = Vec::new();
         for side in 0..sides {
             let one = self.step(Step::Sides, one.clone(), |one, _| of_side(one, own, side));

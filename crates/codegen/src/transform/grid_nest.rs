@@ -9,7 +9,7 @@ use crate::analysis::bounds_proof::{Proof, Prover};
 use crate::analysis::grid_form::GridForm;
 use crate::analysis::interior::{Decide, Interior, interior};
 use crate::analysis::names::{reductions, values_inside};
-use crate::analysis::narrow_index::{Narrow, compared_with, narrow_values};
+use crate::analysis::narrow_index::{compared_with, narrow_values};
 use crate::analysis::ordered_updates::{Counts, Notes, scattered};
 use crate::analysis::sum_chains::SumChains;
 use crate::analysis::term_runs::term_runs;
@@ -138,9 +138,10 @@ impl Making<'_, '_, '_> {
             let body = self.iteration();
             return vec![all(Kind::Grid, Over::Bands, body), Node::Label(exit)];
         };
-        let narrow = narrow_values(self.of.program, par);
-        let proved = Proved { exact: &proof.exact, narrow: &narrow };
-        let bounds = compared_with(self.of.program, &narrow, &values_inside(par), par);
+        let narrow = narrow_values(self.of.program, par, &proof.remainders);
+        let proved = Proved { exact: &proof.exact, narrow: &narrow, remainders: &proof.remainders };
+        let bounds =
+            compared_with(self.of.program, &narrow, &proof.remainders, &values_inside(par), par);
         let rows = rows_together(self.of.program, par);
         let together = (rows > 1).then(|| (rows, self.unchecked(proved, rows)));
         let one = self.unchecked(proved, 1);
@@ -162,7 +163,7 @@ impl Making<'_, '_, '_> {
         let by_team = |often, body| Node::Iterations(Run { often, runs: Runs::Team, body });
         let safe = match self.known {
             Known::Proved(proof) => {
-                let proved = Proved { exact: &proof.exact, narrow: &Narrow::new() };
+                let proved = Proved::wide(proof);
                 Some((When::Proved, self.forms.in_order(&it, proved)))
             }
             Known::Interior(interior) => Some((When::Interior, self.forms.of_interior(&it, interior))),
@@ -187,7 +188,7 @@ impl Making<'_, '_, '_> {
         let it = Iterations { team: Team::Lanes, shared: &shared, ..self.it };
         let of_team = match self.known {
             Known::Proved(proof) => {
-                let proved = Proved { exact: &proof.exact, narrow: &Narrow::new() };
+                let proved = Proved::wide(proof);
                 Some(self.forms.in_order(&it, proved)).filter(|body| !may_end(body))
             }
             _ => None,
@@ -306,7 +307,7 @@ impl Making<'_, '_, '_> {
             return vec![all(kind, over(None), each(nodes))];
         };
         let at_once = at_once_in_lane(self.of.program, self.it.par);
-        let unchecked = self.unchecked(Proved { exact: &proof.exact, narrow: &Narrow::new() }, 1);
+        let unchecked = self.unchecked(Proved::wide(proof), 1);
         let careful = vec![run(Often::Seldom, self.forms.careful(&self.it))];
         vec![either(
             When::Proved,
@@ -319,7 +320,7 @@ impl Making<'_, '_, '_> {
     fn iteration(&mut self) -> Vec<Node> {
         let (when, safe) = match self.known {
             Known::Proved(proof) => {
-                let proved = Proved { exact: &proof.exact, narrow: &Narrow::new() };
+                let proved = Proved::wide(proof);
                 (When::Proved, self.unchecked(proved, 1))
             }
             Known::Interior(interior) => {

@@ -8,7 +8,7 @@ use ebbtide_ir::{
     After, ArrayId, Block, Facts, Literal, Loop, LoopKind, Op, Par, Program, Stmt as Source, ValueId,
 };
 
-use crate::analysis::bounds_proof::Prover;
+use crate::analysis::bounds_proof::{Proof, Prover};
 use crate::analysis::exact::may_overflow;
 use crate::analysis::interchange::Interchange;
 use crate::kernel::expr::Expr;
@@ -31,7 +31,7 @@ struct Making<'a> {
     program: &'a Program,
     held: BTreeSet<ArrayId>,
     /// The index values that are numbers, where no index needs a check.
-    proved: Option<BTreeSet<ValueId>>,
+    proved: Option<Proof>,
     /// By tape: how many of its places the iteration has used so far, and how many it uses.
     places: BTreeMap<ArrayId, (u32, u32)>,
     out: Body,
@@ -60,7 +60,7 @@ impl<'l> TimeLoop<'_, 'l> {
         let mut making = Making {
             program,
             held: plan.held.keys().copied().collect(),
-            proved: proof.map(|proof| proof.exact),
+            proved: proof,
             places: plan.tapes.iter().map(|(array, tape)| (*array, (0, tape.places()))).collect(),
             out: Body::new(),
         };
@@ -183,7 +183,7 @@ impl Making<'_> {
             }
             _ => {
                 let none = BTreeSet::new();
-                let value = operation(self.program, self.proved.as_ref().unwrap_or(&none), v);
+                let value = operation(self.program, self.proved.as_ref().map_or(&none, |proof| &proof.exact), v);
                 self.out.push(Stmt::Let { name, ty, value });
             }
         }

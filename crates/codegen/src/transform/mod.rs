@@ -15,6 +15,7 @@ pub(crate) mod lower;
 pub(crate) mod narrow_index;
 pub(crate) mod pipeline;
 pub(crate) mod predicate;
+pub(crate) mod remainders;
 pub(crate) mod row_tiles;
 pub(crate) mod segment;
 pub(crate) mod sides;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Op, Program, ValueId};
+use ebbtide_ir::{Binary, Op, Program, ValueId};
 
 use crate::analysis::narrow_index::{Narrow, distance};
 use crate::kernel::expr::{Expr, Overflow};
@@ -29,7 +29,7 @@ pub(crate) fn narrow_index(
     visit_mut(&mut body, &mut |stmt| {
         let Stmt::Let { name: Name { variable: Variable::Value(v), .. }, ty, value } = stmt else { return };
         match *program.op(*v) {
-            Op::Binary(op, a, b) if narrow.contains_key(v) => {
+            Op::Binary(op @ (Binary::Add | Binary::Sub), a, b) if narrow.contains_key(v) => {
                 *ty = Ty::Narrow;
                 *value = Expr::Binary(op, Ty::Narrow, Overflow::Wraps, Box::new([at(a), at(b)]));
             }

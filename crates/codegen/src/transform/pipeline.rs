@@ -44,6 +44,7 @@ pub(crate) const CUDA: &[Step] = &[
     Step::WithoutChecks,
     Step::Specialise,
     Step::NarrowIndex,
+    Step::Remainders,
     Step::Sides,
     Step::Predicate,
     Step::AddressReuse,

@@ -22,6 +22,7 @@ pub(crate) enum Step {
     WithoutChecks,
     Specialise,
     NarrowIndex,
+    Remainders,
     Sides,
     Predicate,
     AddressReuse,
@@ -37,7 +38,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 23] = [
+    pub const OPTIONAL: [Step; 24] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
@@ -51,6 +52,7 @@ impl Step {
         Step::LanesOfSums,
         Step::Specialise,
         Step::NarrowIndex,
+        Step::Remainders,
         Step::Predicate,
         Step::AddressReuse,
         Step::SinkStores,
@@ -83,6 +85,7 @@ impl Step {
             Step::WithoutChecks => "without checks",
             Step::Specialise => "specialise",
             Step::NarrowIndex => "narrow index",
+            Step::Remainders => "remainders",
             Step::Sides => "sides",
             Step::Predicate => "predicate",
             Step::AddressReuse => "address reuse",

@@ -28,10 +28,10 @@ use crate::analysis::barriers::touches;
 use crate::analysis::boundary_conditions::{
     FarFromBoundaries, conditions_far_from_boundaries, statements_of,
 };
-use crate::analysis::bounds_proof::Prover;
+use crate::analysis::bounds_proof::{Proof, Prover};
 use crate::analysis::interior::{Decide, Interior, interior};
 use crate::analysis::names::values_inside;
-use crate::analysis::narrow_index::narrow_values;
+use crate::analysis::narrow_index::{Narrow, narrow_values};
 use crate::analysis::work::all_values;
 use crate::kernel::evaluate::{World, remainders};
 use crate::kernel::interpret::{Ended, Iteration, LANES_OF_TESTS, Memory};
@@ -50,6 +50,7 @@ use crate::transform::lanes_of_sums::lanes_of_sums;
 use crate::transform::lower::{Lowering, Shared, Team};
 use crate::transform::narrow_index::narrow_index;
 use crate::transform::predicate::predicate;
+use crate::transform::remainders::choose_remainders;
 use crate::transform::row_tiles::row_tiles;
 use crate::transform::sides::{PerSide, jam, of_side};
 use crate::transform::sink_stores::sink_stores;
@@ -145,6 +146,11 @@ impl<'p> Loop<'p> {
         lowering.body(block, &mut Fresh::default())
     }
 
+    fn proof(&self) -> Proof {
+        let prover = Prover { program: self.program, facts: self.facts, inside: &self.inside };
+        prover.proof(self.par).expect("without a proof there are checks")
+    }
+
     fn careful(&self) -> Body {
         self.lowered(&self.par.body, &BTreeSet::new())
     }
@@ -173,17 +179,22 @@ impl<'p> Loop<'p> {
                     let variables: Vec<ValueId> = self.par.ranges.iter().map(|r| r.var).collect();
                     hold_elements(body, self.facts, &form.held, &variables)
                 }
-                "without checks" => {
-                    let prover = Prover { program: self.program, facts: self.facts, inside: &self.inside };
-                    let proof = prover.proof(self.par).expect("without a proof there are checks");
-                    without_checks(self.lowered(&self.par.body, &proof.exact))
-                }
+                "without checks" => without_checks(self.lowered(&self.par.body, &self.proof().exact)),
                 "specialise" => {
                     form.decided = true;
                     specialise(body, &self.decided)
                 }
                 "narrow index" => {
-                    narrow_index(body, self.program, &narrow_values(self.program, self.par), &self.inside)
+                    let narrow = narrow_values(self.program, self.par, &self.proof().remainders);
+                    narrow_index(body, self.program, &narrow, &self.inside)
+                }
+                "remainders" => {
+                    let remainders = self.proof().remainders;
+                    let narrow = match steps.contains(&"narrow index") {
+                        true => narrow_values(self.program, self.par, &remainders),
+                        false => Narrow::new(),
+                    };
+                    choose_remainders(body, self.program, &remainders, &narrow)
                 }
                 "sides" => {
                     form.own = all_values(self.par).into();

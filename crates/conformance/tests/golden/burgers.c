@@ -21,6 +21,7 @@ if (eb_pause(f)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v5);
 const i64 rows = 1, row = e0;
+if (eb_barrier(f)) goto leave;
 const int split = eb_split(f, rows, row, 20.0);
 const i64 part = split ? f->thread : 0, parts = split ? f->threads : 1;
 if ((split || f->thread == 0) && rows > 0 && row > 0) {
@@ -113,7 +114,7 @@ j = hi; }
 }
 exit1: ;
 i64 wild = 0; (void)wild;
-if (eb_barrier(f)) goto leave;
+if ((f->threads == 1 || !(eb_difference(&wild, eb_sum(&wild, v5, v5), eb_sum(&wild, f0 + e0, -1)) >= 0 && eb_difference(&wild, eb_sum(&wild, v5, v5), eb_sum(&wild, f0 + e0, 1)) >= 0 && eb_difference(&wild, v5, 1) >= 0 && eb_exact(&wild, eb_sum(&wild, eb_difference(&wild, eb_sum(&wild, f0, v5), eb_sum(&wild, INT64_C(1), 1)), 1), eb_difference(&wild, eb_difference(&wild, eb_sum(&wild, f0 + e0, eb_sum(&wild, v5, 1)), 1), INT64_C(1))) && eb_exact(&wild, eb_sum(&wild, f0, v5), eb_difference(&wild, eb_sum(&wild, f0 + e0, eb_sum(&wild, v5, 1)), 1)) && eb_sum(&wild, eb_difference(&wild, eb_sum(&wild, f0, v5), eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, eb_sum(&wild, f0, -1), v5) >= 0 && eb_sum(&wild, eb_sum(&wild, f0, 1), v5) >= 0 && eb_sum(&wild, f0, INT64_C(1)) >= 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= 0 && v5 <= EB_SMALL && v5 <= d0_0 && !wild)) && eb_barrier(f)) goto leave;
 }
 if (d0_0 != d1_0) { eb_fault(f, EB_SHAPES, 0, 1, 0, 0); eb_barrier(f); goto leave; }
 { f64 *t = a0; a0 = a1; a1 = t; }

@@ -419,7 +419,7 @@ j = hi; }
 }
 exit1: ;
 i64 wild = 0; (void)wild;
-if ((f->threads == 1 || !(INT64_C(1) >= 0 && INT64_C(3) >= 0 && INT64_C(7) <= d2_1 && eb_difference(&wild, eb_tame(&wild, v5), INT64_C(1)) <= d1_0 && eb_sum(&wild, INT64_C(3), 1) <= d2_0 && eb_sum(&wild, eb_difference(&wild, INT64_C(1), eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_tame(&wild, v5) <= d1_0 && eb_tame(&wild, v5) <= d2_0 && eb_tame(&wild, v5) <= d3_0 && eb_tame(&wild, v6) <= d1_1 && eb_tame(&wild, v6) <= d2_1 && eb_tame(&wild, v6) <= d3_1 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= 0 && !wild)) && eb_barrier(f)) goto leave;
+if ((f->threads == 1 || !(INT64_C(7) <= d2_1 && eb_difference(&wild, eb_tame(&wild, v5), INT64_C(1)) <= d1_0 && eb_sum(&wild, INT64_C(3), 1) <= d2_0 && eb_sum(&wild, eb_difference(&wild, INT64_C(1), eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_tame(&wild, v5) <= d1_0 && eb_tame(&wild, v5) <= d2_0 && eb_tame(&wild, v5) <= d3_0 && eb_tame(&wild, v6) <= d1_1 && eb_tame(&wild, v6) <= d2_1 && eb_tame(&wild, v6) <= d3_1 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= 0 && !wild)) && eb_barrier(f)) goto leave;
 }
 if (d1_0 != d2_0 || d1_1 != d2_1) { eb_fault(f, EB_SHAPES, 1, 2, 0, 0); eb_barrier(f); goto leave; }
 { f32 *t = a1; a1 = a2; a2 = t; }

@@ -239,7 +239,7 @@ j = hi; }
 }
 exit3: ;
 i64 wild = 0; (void)wild;
-if ((f->threads == 1 || !(INT64_C(2) >= 0 && eb_sum(&wild, INT64_C(2), 1) <= d0_0 && eb_sum(&wild, v8, 1) <= d4_0 && f0 + e0 <= d0_1 && f0 + e0 <= d4_1 && f0 >= 0 && v8 >= 0 && !wild)) && eb_barrier(f)) goto leave;
+if ((f->threads == 1 || !(eb_sum(&wild, INT64_C(2), 1) <= d0_0 && eb_sum(&wild, v8, 1) <= d4_0 && f0 + e0 <= d0_1 && f0 + e0 <= d4_1 && f0 >= 0 && v8 >= 0 && !wild)) && eb_barrier(f)) goto leave;
 }
 }
 if (f->thread == 0) eb_tell(f, pass0);

@@ -238,7 +238,7 @@ f32 *const a4 = g4;
 const i64 jf = f0; i64 wild = 0; (void)wild;
 const eb_plan plan = plan1; const eb_deal deal = {column1, plan.columns, nth1, plan.band};
 const nx few_rows = plan.rows, few_columns = plan.row;
-const b8 proved = INT64_C(2) >= 0 && e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && eb_sum(&wild, INT64_C(2), 1) <= d0_0 && eb_sum(&wild, v8, 1) <= d4_0 && f0 + e0 <= d0_1 && f0 + e0 <= d4_1 && f0 >= -EB_SMALL && f0 >= 0 && v8 >= 0 && !wild;
+const b8 proved = e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && eb_sum(&wild, INT64_C(2), 1) <= d0_0 && eb_sum(&wild, v8, 1) <= d4_0 && f0 + e0 <= d0_1 && f0 + e0 <= d4_1 && f0 >= -EB_SMALL && f0 >= 0 && v8 >= 0 && !wild;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
 const nx band = (nx)deal.band, first = deal.nth * band;

@@ -1,6 +1,6 @@
 //! Index arithmetic as sums: which values are the same, and which are affine in what.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::syntax::*;
 
@@ -70,18 +70,25 @@ pub struct Affines {
 }
 
 impl Affines {
-    /// Looks at every value once, in the order of the program's table (operands come before their uses).
+    /// Looks at every value once, in the order of the program's table (operands come before their uses), but at what temporaries
+    /// are declared with before all others: an extent is that, wherever it stands in the table.
     pub fn of(program: &Program) -> Affines {
         let mut known: HashMap<(Op, Type, Option<Stretch>), ValueId> = HashMap::new();
-        let mut this =
-            Affines { representative: Vec::new(), forms: Vec::new(), shapes: equal_shapes(program) };
+        let ids = || (0..program.values.len()).map(ValueId::from_index);
+        let mut this = Affines {
+            representative: ids().collect(),
+            forms: ids().map(Affine::atom).collect(),
+            shapes: equal_shapes(program),
+        };
         let reads = equal_reads(program);
         let changing = changing_shapes(program);
         let stretches = stretches(program, &changing);
-        for (i, value) in program.values.iter().enumerate() {
-            let id = ValueId(i as u32);
+        let shapes = values_of_shapes(program);
+        let others = ids().filter(|id| !shapes.contains(id));
+        for id in shapes.iter().copied().chain(others) {
+            let value = program.value(id);
             let representative = if value.op.is_pure() && value.op != Op::LoopVar {
-                let mut op = value.op.map(|v| this.representative.get(v.index()).copied().unwrap_or(v));
+                let mut op = value.op.map(|v| this.representative[v.index()]);
                 if let Op::Dim(array, k) = op {
                     op = Op::Dim(this.shapes[array.index()], k);
                 }
@@ -92,9 +99,8 @@ impl Affines {
             } else {
                 reads.get(&id).copied().unwrap_or(id)
             };
-            this.representative.push(representative);
-            let form = this.form_of(program, representative);
-            this.forms.push(form);
+            this.representative[id.index()] = representative;
+            this.forms[id.index()] = this.form_of(program, id, representative);
         }
         this
     }
@@ -104,25 +110,25 @@ impl Affines {
         let Op::Dim(array, k) = op else { return None };
         match &program.array(array).role {
             Role::Temp(shape) if !changing.contains(&array) => {
-                shape.get(k as usize).and_then(|extent| self.representative.get(extent.index()).copied())
+                shape.get(k as usize).map(|extent| self.representative[extent.index()])
             }
             _ => None,
         }
     }
 
-    fn form_of(&self, program: &Program, id: ValueId) -> Affine {
-        if let Some(form) = self.forms.get(id.index()) {
-            return form.clone();
+    fn form_of(&self, program: &Program, id: ValueId, representative: ValueId) -> Affine {
+        if representative != id {
+            return self.form(representative).clone();
         }
-        let form = |v: ValueId| self.forms.get(v.index()).cloned().unwrap_or_else(|| Affine::atom(v));
+        let form = |v: ValueId| self.form(v);
         let sum = match *program.op(id) {
             _ if program.ty(id) != Type::Index => None,
             Op::Literal(l) => l.to_i64().map(Affine::constant),
-            Op::Binary(Binary::Add, a, b) => form(a).add_scaled(&form(b), 1),
-            Op::Binary(Binary::Sub, a, b) => form(a).add_scaled(&form(b), -1),
+            Op::Binary(Binary::Add, a, b) => form(a).add_scaled(form(b), 1),
+            Op::Binary(Binary::Sub, a, b) => form(a).add_scaled(form(b), -1),
             Op::Binary(Binary::Mul, a, b) => match (form(a).as_constant(), form(b).as_constant()) {
-                (_, Some(c)) => Affine::default().add_scaled(&form(a), c),
-                (Some(c), _) => Affine::default().add_scaled(&form(b), c),
+                (_, Some(c)) => Affine::default().add_scaled(form(a), c),
+                (Some(c), _) => Affine::default().add_scaled(form(b), c),
                 _ => None,
             },
             _ => None,
@@ -152,6 +158,22 @@ impl Affines {
             _ => None,
         }
     }
+}
+
+/// What temporaries are declared with, and what that is computed from.
+fn values_of_shapes(program: &Program) -> BTreeSet<ValueId> {
+    let declared = program.arrays.iter().filter_map(|array| match &array.role {
+        Role::Temp(shape) => Some(shape.as_slice()),
+        _ => None,
+    });
+    let mut work: Vec<ValueId> = declared.flatten().copied().collect();
+    let mut found = BTreeSet::new();
+    while let Some(v) = work.pop() {
+        if found.insert(v) {
+            work.extend(program.op(v).operands());
+        }
+    }
+    found
 }
 
 /// For each array the first one that is certain to have the same shape: swapped arrays and those that look alike, where the launch

@@ -62,6 +62,7 @@ impl<'a> Machine<'a> {
         tests.iter().all(|test| match test {
             Test::NotNegative(e) => evaluate(e, &world).is_some_and(|e| e >= 0),
             Test::AtMost(e, array, k) => evaluate(e, &world).is_some_and(|e| e <= extent(*array, *k)),
+            Test::Narrow(e) => evaluate(e, &world).is_some_and(|e| e <= i64::from(i32::MAX / 2) + 1),
             Test::Tame(a, b) => [a, b].into_iter().all(|e| evaluate(&e.clone().tamed(), &world).is_some()),
         })
     }
