@@ -54,7 +54,8 @@ pub fn write(wish: &Wish) -> Result<()> {
     for (name, ty, size) in wish.all() {
         let problem = wished(name, ty, size, wish)?;
         let stem = folder.join(format!("{name}-{ty}-{size:?}").to_lowercase());
-        let device = Device::new(Arc::new(Written { interpreter: interpreter(), stem, count: AtomicUsize::new(0) }));
+        let device =
+            Device::new(Arc::new(Written { interpreter: interpreter(), stem, count: AtomicUsize::new(0) }));
         Compiled::new(&problem.program, &device)?;
         let request = Request { of: "loss".to_string(), wrt: problem.wrt(), ..Request::default() };
         CompiledGradient::new(&problem.program, &request, &device, Budget::StoreAll)?;

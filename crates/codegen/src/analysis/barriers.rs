@@ -70,9 +70,9 @@ impl Pending {
         self.touches.iter().filter(move |t| t.0 == Name::Array(array)).map(|t| (t.1, t.2))
     }
 
-    /// Each thread wrote a part of what is on the tape of an array now.
-    pub fn wrote_tape(&mut self, array: ArrayId) {
-        self.touches.insert((Name::Tape(array), Touch::Write, By::Anyone));
+    /// Did other threads touch what goes by these names?
+    pub fn has_others(&self, names: &[Name], by: By) -> bool {
+        self.touches.iter().any(|(name, _, who)| names.contains(name) && *who != by)
     }
 
     /// Would this touch of what is on a packed tape meet another one?

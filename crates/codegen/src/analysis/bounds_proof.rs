@@ -106,14 +106,11 @@ impl Prover<'_> {
                         if !self.program.ty(*v).is_float() =>
                     {
                         // A divisor that may be zero needs a look.
-                        if self.prove_remainder(*v, guards, proof).is_none() {
-                            self.program.literal(b).and_then(|l| l.to_i64()).filter(|l| *l != 0)?;
-                        }
+                        let proved = self.prove_remainder(*v, guards, proof).is_some();
+                        let literal = self.program.literal(b).and_then(|l| l.to_i64());
+                        (proved || literal.is_some_and(|l| l != 0)).then_some(())?;
                     }
-                    Op::Binary(
-                        Binary::Add | Binary::Sub | Binary::Mul | Binary::Min | Binary::Max,
-                        ..,
-                    )
+                    Op::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Min | Binary::Max, ..)
                     | Op::Select(..)
                         if self.program.ty(*v) == Type::Index =>
                     {

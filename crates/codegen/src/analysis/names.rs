@@ -149,6 +149,11 @@ pub(crate) fn sharing(facts: &Facts, par: &Par) -> ParFacts {
     facts.pars.get(&par.id).cloned().unwrap_or_default()
 }
 
+/// Does every iteration combine here, whatever the data?
+pub(crate) fn always_combines(par: &Par, store: &Store) -> bool {
+    par.body.iter().any(|stmt| matches!(stmt, Stmt::Update(_, s) if std::ptr::eq(s, store)))
+}
+
 /// The updates of a parallel loop that are sums, or minima or maxima, over its iterations, in source order: their places in it are
 /// their numbers.
 pub(crate) fn reductions<'s>(facts: &Facts, par: &'s Par) -> Vec<(Combine, &'s Store)> {

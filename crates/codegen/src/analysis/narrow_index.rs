@@ -42,7 +42,8 @@ pub(crate) fn compared_with(
     par: &Par,
 ) -> BTreeSet<ValueId> {
     let near = remainders.iter().filter(|(v, _)| narrow.contains_key(v)).filter_map(|(_, of)| of.as_ref());
-    let mut bounds: BTreeSet<ValueId> = near.map(|of| of.divisor).filter(|v| program.literal(*v).is_none()).collect();
+    let mut bounds: BTreeSet<ValueId> =
+        near.map(|of| of.divisor).filter(|v| program.literal(*v).is_none()).collect();
     walk(&par.body, &mut |stmt| {
         if let Stmt::Let(v) = stmt
             && let Op::Compare(_, a, b) = *program.op(*v)

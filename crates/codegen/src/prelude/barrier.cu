@@ -30,6 +30,9 @@ EB_DO void eb_tell(eb_thread *f) { eb_tell(f->said, f->pass); }
 /* What of a thread its blocks need to meet. */
 struct eb_meeting { u64 *meet; eb_shared *shared; eb_words *said; i64 pass; };
 
+/* What threads learn where they meet. */
+enum { EB_ENDS = 1, EB_IS_BAD = 2, EB_COMBINES = 4, EB_IS_LAST = 8 };
+
 /* All threads wait for each other; not zero if the launch must end. */
 #ifdef EB_BATCH
 #define EB_NEAR 1
@@ -38,6 +41,8 @@ EB_DO i32 eb_barrier(eb_thread *f) {
     f->epoch++;
     return __syncthreads_or(f->bad);
 }
+EB_DO i32 eb_arrive(eb_thread *) { return 0; }
+EB_DO i32 eb_depart(eb_thread *, i32) { return 0; }
 #else
 /* Blocks that are one cluster: the hardware has a barrier for them, and each can write into the others' own memory. One that met
    a fault says so there before it arrives. Two verdicts take turns, so that a block that is ahead does not change what another
@@ -84,7 +89,12 @@ EB_DO void eb_begin_to_meet() {}
    learn it when they meet again. */
 #define EB_ARRIVALS ((1ull << 48) - 1)
 enum { EB_MEETINGS = 64 };
-enum { EB_ENDS = 1, EB_IS_BAD = 2 };
+EB_DO i32 eb_look(const eb_meeting &m) {
+    eb_tell(m.said, m.pass);
+    if (!eb_wants_end(m.said)) return 0;
+    eb_report(m.shared, EB_STOPPED, 0, 0, 0, 0);
+    return EB_IS_BAD;
+}
 EB_DO i32 eb_meet_in_memory(const eb_meeting &m, u32 epoch, i32 bad) {
     bad = __syncthreads_or(bad);
     i32 stopped = 0;
@@ -94,10 +104,7 @@ EB_DO i32 eb_meet_in_memory(const eb_meeting &m, u32 epoch, i32 bad) {
         const u32 wanted = (epoch / 2 - EB_BEGIN / 2 + 1) * gridDim.x;
         u64 seen;
         asm volatile("red.release.gpu.global.add.u64 [%0], %1;" :: "l"(counter), "l"(arrival) : "memory");
-        if (blockIdx.x == 0 && epoch % EB_MEETINGS == 0) {
-            eb_tell(m.said, m.pass);
-            if (eb_wants_end(m.said)) { eb_report(m.shared, EB_STOPPED, 0, 0, 0, 0); stopped = EB_IS_BAD; }
-        }
+        if (blockIdx.x == 0 && epoch % EB_MEETINGS == 0) stopped = eb_look(m);
         do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(counter) : "memory");
         while (((u32)seen - wanted) & (1u << 30));
         bad = seen > EB_ARRIVALS;
@@ -116,7 +123,62 @@ EB_DO i32 eb_barrier(eb_thread *f) {
     if (met & EB_IS_BAD) f->bad = 1;
     return met & EB_ENDS;
 }
+
+/* The two meetings around what one warp does for all, as one: the block that comes last to the first one does it, while the others wait
+   for the second, at which that block arrives for all. */
+static __device__ __noinline__ i32 eb_arrive_in_memory(const eb_meeting m, u32 epoch, i32 bad) {
+    bad = __syncthreads_or(bad);
+    if (threadIdx.x >= 32) return 0;
+    i32 way = 0;
+    if (threadIdx.x == 0) {
+        const u64 arrival = bad ? (1ull << 48) + 1 : 1;
+        u64 seen;
+        asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], %2;" : "=l"(seen) : "l"(m.meet + (epoch & 1)), "l"(arrival) : "memory");
+        seen += arrival;
+        if ((u32)seen == (epoch / 2 - EB_BEGIN / 2 + 1) * gridDim.x) way = EB_IS_LAST | (seen > EB_ARRIVALS ? EB_ENDS : EB_COMBINES);
+    }
+    way = __shfl_sync(~0u, way, 0);
+    __syncwarp();
+    return way;
+}
+static __device__ __noinline__ i32 eb_depart_in_memory(const eb_meeting m, u32 epoch, i32 way, i32 bad) {
+    i32 stopped = 0;
+    if (threadIdx.x == 0) {
+        u64 *const counter = m.meet + (epoch & 1);
+        const u32 wanted = (epoch / 2 - EB_BEGIN / 2 + 1) * gridDim.x;
+        u64 seen;
+        if (way & EB_IS_LAST) {
+            const u64 arrivals = bad || (way & EB_ENDS) ? (1ull << 48) + gridDim.x : gridDim.x;
+            asm volatile("red.release.gpu.global.add.u64 [%0], %1;" :: "l"(counter), "l"(arrivals) : "memory");
+        }
+        /* This one, or the one before, is one at which the first thread looks. */
+        if (blockIdx.x == 0 && epoch % EB_MEETINGS <= 1) stopped = eb_look(m);
+        do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(counter) : "memory");
+        while (((u32)seen - wanted) & (1u << 30));
+        bad = seen > EB_ARRIVALS;
+    }
+    return (__syncthreads_or(bad) ? EB_ENDS : 0) | stopped;
+}
+EB_DO i32 eb_arrive(eb_thread *f) {
+    return eb_arrive_in_memory({f->meet, f->shared, f->said, f->pass}, f->epoch++, f->bad);
+}
+EB_DO i32 eb_depart(eb_thread *f, i32 way) {
+    const i32 met = eb_depart_in_memory({f->meet, f->shared, f->said, f->pass}, f->epoch++, way, f->bad);
+    if (met & EB_IS_BAD) f->bad = 1;
+    return met & EB_ENDS;
+}
 #endif
+/* The threads of the warp that does it are told so. */
+EB_DO i32 eb_begin_to_combine(eb_thread *f) {
+    if (!EB_NEAR) return eb_arrive(f);
+    if (eb_barrier(f)) return EB_ENDS;
+    return f->thread < 32 ? EB_COMBINES : 0;
+}
+/* All threads wait until it is done; not zero if the launch must end. */
+EB_DO i32 eb_end_combining(eb_thread *f, i32 way) {
+    if (!EB_NEAR) return eb_depart(f, way);
+    return eb_barrier(f) | (way & EB_ENDS);
+}
 
 /* What a pass of a loop begins with. Threads that need not meet meet now and then all the same, and look whether the host
    wants an end: all count passes alike, those of inner loops and of outer ones together. */

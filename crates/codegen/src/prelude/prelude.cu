@@ -210,11 +210,12 @@ static __device__ __noinline__ eb_leaves eb_cut(i64 rows, i64 row) {
     i64 size = (eb_max(eb_times(rows, row) / (EB_LEAVES / 2) + 1, EB_LEAF) + 15) / 16 * 16;
     eb_leaves c = {0, 1, 1, size};
     if (row <= size) c.rows_per_leaf = eb_max(size / eb_max(row, 1), 1);
-    else c.pieces = row / size + (row % size != 0);
+    else c.pieces = (row - 1) / size + 1;
     /* More iterations than 64 bits count, in rows of more than one leaf or in too many rows: no more leaves than places. */
     if (c.pieces > 1 && rows > EB_LEAVES / c.pieces) { c.pieces = 1; c.size = row; }
-    if (rows / c.rows_per_leaf >= EB_LEAVES) c.rows_per_leaf = rows / (EB_LEAVES / 2) + 1;
-    c.count = (rows / c.rows_per_leaf + (rows % c.rows_per_leaf != 0)) * c.pieces;
+    i64 groups = rows / c.rows_per_leaf;
+    if (groups >= EB_LEAVES) { c.rows_per_leaf = rows / (EB_LEAVES / 2) + 1; groups = rows / c.rows_per_leaf; }
+    c.count = (groups + (groups * c.rows_per_leaf != rows)) * c.pieces;
     return c;
 }
 
@@ -226,22 +227,49 @@ EB_DO u64 *eb_block_memory() {
     return words;
 }
 
+/* Adds every `step`th term up to an end, in order, so many that are loaded at once: the compiler would wait for each. More would take
+   registers of loops that are run more often. */
+template <typename T, typename C>
+EB_DO T eb_add_every(const T *terms, i32 at, i32 end, i32 step, T sum, C combine) {
+    enum { AT_ONCE = 32 / sizeof(T) };
+    T some[AT_ONCE];
+#pragma unroll 1
+    for (; at + (AT_ONCE - 1) * step < end; at += AT_ONCE * step) {
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) some[k] = terms[at + k * step];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) sum = combine(sum, some[k]);
+    }
+    if (at >= end) return sum;
+#pragma unroll
+    for (int k = 0; k < AT_ONCE - 1; k++) if (at + k * step < end) some[k] = terms[at + k * step];
+#pragma unroll
+    for (int k = 0; k < AT_ONCE - 1; k++) if (at + k * step < end) sum = combine(sum, some[k]);
+    return sum;
+}
+
 /* Adds the terms of one lane to its sum: those of the iterations `begin..end` of a leaf whose rows have so many columns. The terms of
-   the leaf would begin at `terms`. */
+   the leaf would begin at `terms`. They are no more than 32 bits count. */
 template <typename T, typename C>
 EB_DO T eb_add_lane(const T *terms, i64 begin, i64 end, i64 width, T sum, C combine) {
     const int lane = threadIdx.x & 15;
+    const i32 count = (i32)(end - begin);
+    const i64 left = begin == 0 ? 0 : begin % width;
+    const T *const own = terms + begin;
     if (width <= 16) {
         /* The lane has one column, or none. */
         if (lane >= width) return sum;
-        EB_AT_ONCE(16)
-        for (i64 at = (begin - lane + width - 1) / width * width + lane; at < end; at += width) sum = combine(sum, terms[at]);
-        return sum;
+        const i32 step = (i32)width;
+        return eb_add_every(own, lane - (i32)left + (lane < left ? step : 0), count, step, sum, combine);
     }
-    for (i64 line = begin / width; line * width < end; line++) {
-        const i64 left = eb_max(begin - line * width, 0), right = eb_min(end - line * width, width);
-        EB_AT_ONCE(16)
-        for (i64 at = left + ((lane - left) & 15); at < right; at += 16) sum = combine(sum, terms[line * width + at]);
+    /* Lines that end where their lanes do are one. */
+    const i64 line = width % 16 == 0 ? count : width;
+    i32 to = (i32)eb_min(width % 16 == 0 ? count : width - left, count);
+    i32 first = (lane - (i32)(left & 15)) & 15;
+    for (i32 from = 0; from < count; first = lane) {
+        sum = eb_add_every(own, from + first, to, 16, sum, combine);
+        from = to;
+        to = (i32)eb_min(to + line, count);
     }
     return sum;
 }
@@ -383,17 +411,26 @@ EB_DO void eb_add_terms(
     }
 }
 
-/* The results of leaves, one after the other, by a warp: its threads fetch them together, and all compute the same. */
+/* The results of leaves, one after the other, by a warp: its threads fetch them together, and all compute the same. The first ones are
+   there, and the next ones on their way while some are added. */
+EB_DO u64 eb_result_of_leaf(const u64 *partials, i64 leaf, i64 count) {
+    const i64 own = leaf + (threadIdx.x & 31);
+    return own < count ? partials[own] : 0;
+}
 template <typename T, typename B, typename C>
-EB_DO T eb_in_order(const u64 *partials, i64 count, T total, B from_bits, C combine) {
-    const int lane = threadIdx.x & 31;
+EB_DO T eb_in_order(const u64 *partials, u64 first, i64 count, T total, B from_bits, C combine) {
     for (i64 leaf = 0; leaf < count; leaf += 32) {
         const int here = (int)eb_min(count - leaf, 32);
-        const T own = lane < here ? from_bits(partials[leaf + lane]) : total;
+        const T own = from_bits(first);
+        first = eb_result_of_leaf(partials, leaf + 32, count);
+        enum { AT_ONCE = 16 };
 #pragma unroll
-        for (int k = 0; k < 32; k++) {
-            const T term = __shfl_sync(~0u, own, k);
-            if (k < here) total = combine(total, term);
+        for (int from = 0; from < 32; from += AT_ONCE) {
+            T some[AT_ONCE];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) some[k] = __shfl_sync(~0u, own, from + k);
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) if (from + k < here) total = combine(total, some[k]);
         }
     }
     __syncwarp();

@@ -9,6 +9,8 @@ pub(crate) enum Known {
     Plan(usize),
     /// A value in the narrow type, shared by the threads of a block.
     Bound(ValueId),
+    /// How the parallel loop with this number is cut into leaves of sums.
+    Leaves(usize),
     /// Where the interior form of the parallel loop with this number is right.
     Interior(usize),
     /// Whether this thread owns an element.
@@ -18,7 +20,7 @@ pub(crate) enum Known {
 impl Known {
     /// Does the first thread of a block write what all read?
     fn is_shared(self) -> bool {
-        matches!(self, Known::Plan(_) | Known::Bound(_) | Known::Interior(_))
+        matches!(self, Known::Plan(_) | Known::Leaves(_) | Known::Bound(_) | Known::Interior(_))
     }
 }
 

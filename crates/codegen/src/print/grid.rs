@@ -179,16 +179,13 @@ impl Emitter<'_> {
     /// The number of what each thread takes of a loop, where its domain is known on entry to the segment: it is computed
     /// there, once, and so is whether the loop needs checks, if that is known there too.
     pub fn dealt_on_entry(&mut self, par: &Par, tests: Option<&BTreeSet<Test>>) -> Option<usize> {
-        let (ranges, number) = (self.known_on_entry.ranges(self.program, par)?, par.id.index());
+        let (domain, rows) = self.domain_on_entry(par)?;
+        let (last, number) = (par.ranges.len() - 1, par.id.index());
         if self.is_dealt_on_entry(number) {
             return Some(number);
         }
-        let last = ranges.len() - 1;
-        let mut entry = format!("__shared__ eb_plan plan{number}; i32 column{number}, nth{number}; {{\n");
-        for (d, (from, to)) in ranges.iter().enumerate() {
-            entry.push_str(&format!("const i64 f{d} = {from}, e{d} = eb_extent(f{d}, {to});\n"));
-        }
-        let rows = (0..last).fold("1".to_string(), |rows, d| format!("eb_times({rows}, e{d})"));
+        let mut entry =
+            format!("__shared__ eb_plan plan{number}; i32 column{number}, nth{number}; {{\n{domain}");
         let tests = tests.filter(|tests| self.is_known_on_entry(tests));
         let tests = tests.map_or("1".to_string(), |tests| proved(tests, &narrow(last)));
         entry.push_str(&format!("i64 wild = 0; const b8 proved = {tests}; (void)wild;\n"));
@@ -199,5 +196,28 @@ impl Emitter<'_> {
         entry.push_str(&format!("column{number} = deal.column; nth{number} = deal.nth; }}\n"));
         self.entry.add(Known::Plan(number), entry);
         Some(number)
+    }
+
+    /// The text of the ranges of a loop whose domain is known on entry to the segment, and of how many rows it has.
+    fn domain_on_entry(&self, par: &Par) -> Option<(String, String)> {
+        let ranges = self.known_on_entry.ranges(self.program, par)?;
+        let range = |(d, (from, to)): (usize, &(_, _))| {
+            format!("const i64 f{d} = {from}, e{d} = eb_extent(f{d}, {to});\n")
+        };
+        let rows = (0..ranges.len() - 1).fold("1".to_string(), |rows, d| format!("eb_times({rows}, e{d})"));
+        Some((ranges.iter().enumerate().map(range).collect(), rows))
+    }
+
+    /// How a loop is cut into leaves: as it was computed on entry, by one of the warps, or computed now.
+    pub fn cut_into_leaves(&mut self, par: &Par) -> String {
+        let number = par.id.index();
+        let Some((domain, rows)) = self.domain_on_entry(par) else { return "eb_cut(rows, row)".to_string() };
+        let last = par.ranges.len() - 1;
+        let text = format!(
+            "__shared__ eb_leaves leaves{number}; if (threadIdx.x == {} % blockDim.x) {{\n{domain}leaves{number} = eb_cut({rows}, e{last}); }}\n",
+            32 * number
+        );
+        self.entry.add(Known::Leaves(number), text);
+        format!("leaves{number}")
     }
 }

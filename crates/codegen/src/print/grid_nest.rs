@@ -2,6 +2,7 @@
 
 use ebbtide_ir::{Combine, Par, Store};
 
+use crate::analysis::names::always_combines;
 use crate::kernel::expr::Expr;
 use crate::kernel::grid::{
     Added, Barrier, Cut, For, Grid, Iterations, Kind, Node, Often, Over, Runs, Safe, When, visit,
@@ -79,7 +80,10 @@ impl Emitter<'_> {
         (0..reductions.len()).for_each(|k| line!(self, "int seen{k} = 0;"));
         self.safe(&printed);
         match grid.cut {
-            Cut::Leaves => line!(self, "const eb_leaves cut = eb_cut(rows, row);"),
+            Cut::Leaves => {
+                let leaves = self.cut_into_leaves(par);
+                line!(self, "const eb_leaves &cut = {leaves};");
+            }
             _ => line!(self, "const i64 iterations = eb_times(rows, row);"),
         }
         self.open_runs();
@@ -91,9 +95,11 @@ impl Emitter<'_> {
         if alone {
             self.end_counting();
         }
-        for k in 0..reductions.len() {
+        for (k, (_, s)) in reductions.iter().enumerate() {
             // Whether any iteration combined at all decides whether the element is touched.
-            line!(self, "if (seen{k}) f->partials[{k} * EB_PARTIALS + EB_SEEN] = 1;");
+            if !always_combines(par, s) {
+                line!(self, "if (seen{k}) f->partials[{k} * EB_PARTIALS + EB_SEEN] = 1;");
+            }
         }
         line!(self, "}}");
     }
@@ -247,13 +253,17 @@ impl Emitter<'_> {
                 line!(self, "}}");
             }
             Over::OfTile { at_once } => {
-                let every = at_once.map_or("EB_LOOP".to_string(), |n| format!("EB_AT_ONCE({n})"));
-                line!(
-                    self,
-                    "{every} for (i64 at = tile + threadIdx.x; at < last; at += blockDim.x) {{ const i64 line = eb_line(at, width), r = first + line, j = left + at - line * width;"
-                );
-                self.of_iteration(printed, at, l);
-                line!(self, "}}");
+                // A thread has so few iterations of most tiles.
+                const FEW: usize = 2;
+                if at_once.is_some_and(|n| n > FEW) {
+                    line!(self, "if (last - tile <= {FEW} * (i64)blockDim.x) {{");
+                    self.iterations_of_tile(printed, at, l, Some(FEW));
+                    line!(self, "}} else {{");
+                }
+                self.iterations_of_tile(printed, at, l, *at_once);
+                if at_once.is_some_and(|n| n > FEW) {
+                    line!(self, "}}");
+                }
             }
             Over::Windows => {
                 self.kept_terms(printed.reductions);
@@ -302,6 +312,17 @@ impl Emitter<'_> {
                 line!(self, "}} exit{exit}: ;");
             }
         }
+    }
+
+    /// The iterations of a tile that a block has, some of each thread at once.
+    fn iterations_of_tile(&mut self, printed: &Printed, at: At, l: &For, at_once: Option<usize>) {
+        let every = at_once.map_or("EB_LOOP".to_string(), |n| format!("EB_AT_ONCE({n})"));
+        line!(
+            self,
+            "{every} for (i64 at = tile + threadIdx.x; at < last; at += blockDim.x) {{ const i64 line = eb_line(at, width), r = first + line, j = left + at - line * width;"
+        );
+        self.of_iteration(printed, at, l);
+        line!(self, "}}");
     }
 
     /// The body of a loop that gives an iteration its row `r` and its column `j`.

@@ -1,7 +1,8 @@
 //! Sums over a grid of CUDA threads, in the order of leaves.
 
-use ebbtide_ir::{Combine, Store, Type};
+use ebbtide_ir::{Combine, Par, Store, Type};
 
+use crate::analysis::names::always_combines;
 use crate::kernel::name::Ty;
 use crate::print::c_types::{c_type, from_bits, neutral, to_bits, word};
 use crate::print::emitter::{Emitter, line};
@@ -101,27 +102,60 @@ impl Emitter<'_> {
         );
     }
 
-    /// Combines the results of leaves, in their order, into the elements that are summed to.
-    pub fn combine_leaves(&mut self, reductions: &[(Combine, &Store)]) {
-        line!(
-            self,
-            "if (f->thread < 32 && rows > 0 && row > 0) {{ const i64 count = eb_cut(rows, row).count;"
-        );
+    /// Thread 0 combines the results of leaves; the others go on.
+    pub fn combine_leaves(&mut self, par: &Par, reductions: &[(Combine, &Store)]) {
+        self.combine_by(par, reductions, "f->thread < 32");
+    }
+
+    /// All threads meet, before the results of leaves are combined and behind it: the last ones that come combine, while the others wait.
+    pub fn meet_and_combine(&mut self, par: &Par, reductions: &[(Combine, &Store)]) {
+        line!(self, "{{ const i32 way = eb_begin_to_combine(f);");
+        self.combine_by(par, reductions, "(way & EB_COMBINES)");
+        line!(self, "if (eb_end_combining(f, way)) goto leave; }}");
+    }
+
+    /// A warp combines the results of leaves, in their order, into the elements that are summed to. What is loaded for that is asked for
+    /// before anything waits for it: others wait for all of it.
+    fn combine_by(&mut self, par: &Par, reductions: &[(Combine, &Store)], who: &str) {
+        let leaves = self.cut_into_leaves(par);
+        line!(self, "if ({who} && rows > 0 && row > 0) {{ const i64 count = {leaves}.count;");
+        let alone = |array| reductions.iter().filter(|(_, s)| s.array == array).count() == 1;
+        for (k, (_, s)) in reductions.iter().enumerate() {
+            let decl = self.program.array(s.array);
+            if decl.rank == 0 && alone(s.array) {
+                line!(self, "const {} old{k} = a{}[0];", c_type(decl.ty), s.array.index());
+            }
+            line!(self, "const u64 *const results{k} = f->partials + {k} * EB_PARTIALS;");
+            if !always_combines(par, s) {
+                line!(self, "const u64 any{k} = results{k}[EB_SEEN];");
+            }
+            line!(self, "const u64 first{k} = eb_result_of_leaf(results{k}, 0, count);");
+        }
         for (k, (how, s)) in reductions.iter().enumerate() {
             let ty = self.program.array(s.array).ty;
             let (t, exit) = (c_type(ty), self.fresh());
-            let partials = format!("f->partials + {k} * EB_PARTIALS");
             let partial = from_bits(ty, "bits");
             let combiner = self.combiner(*how, ty);
-            line!(self, "if (({partials})[EB_SEEN]) {{");
             line!(
                 self,
-                "const {t} total = eb_in_order({partials}, count, ({t}){}, [](u64 bits) {{ return {partial}; }}, {combiner});",
+                "const {t} total{k} = eb_in_order(results{k}, first{k}, count, ({t}){}, [](u64 bits) {{ return {partial}; }}, {combiner});",
                 neutral(*how, ty)
             );
-            line!(self, "if (f->thread == 0) {{ ({partials})[EB_SEEN] = 0;");
-            self.combine_total(*how, s, exit);
-            line!(self, "exit{exit}: ; }} }}");
+            match always_combines(par, s) {
+                true => line!(self, "if ((threadIdx.x & 31) == 0) {{"),
+                false => line!(
+                    self,
+                    "if ((threadIdx.x & 31) == 0 && any{k}) {{ f->partials[{k} * EB_PARTIALS + EB_SEEN] = 0;"
+                ),
+            }
+            if self.program.array(s.array).rank == 0 && alone(s.array) {
+                let combined = self.combine(*how, Ty::One(ty), &format!("old{k}"), &format!("total{k}"));
+                line!(self, "a{}[0] = {combined}; }}", s.array.index());
+            } else {
+                line!(self, "const {t} total = total{k};");
+                self.combine_total(*how, s, exit);
+                line!(self, "exit{exit}: ; }}");
+            }
         }
         line!(self, "}}");
     }

@@ -57,14 +57,28 @@ impl Emitter<'_> {
         );
         self.domain(par);
         self.requirements(par);
-        for step in steps {
+        let mut steps = steps;
+        while let Some((step, behind)) = steps.split_first() {
+            if let [
+                Step::Barrier(Barrier::Always),
+                Step::CombineLeaves(_),
+                Step::Barrier(Barrier::Always),
+                rest @ ..,
+            ] = steps
+                && self.family == Family::Cuda
+            {
+                self.meet_and_combine(par, &reductions);
+                steps = rest;
+                continue;
+            }
+            steps = behind;
             match (step, self.family) {
                 (Step::Iterations(..), Family::C) => self.iterations(par, &reductions),
                 (Step::Iterations(_, manner), Family::Cuda) => {
                     self.kernel_iterations(par, *manner, &reductions)
                 }
                 (Step::CombineLeaves(_), Family::C) => self.finish_reductions(&reductions),
-                (Step::CombineLeaves(_), Family::Cuda) => self.combine_leaves(&reductions),
+                (Step::CombineLeaves(_), Family::Cuda) => self.combine_leaves(par, &reductions),
                 (Step::Barrier(Barrier::UnlessProved), _) => self.barrier_unless_proved(par),
                 (step, _) => self.steps(std::slice::from_ref(step)),
             }
@@ -130,7 +144,10 @@ impl Emitter<'_> {
 
     /// The rows `first..end` of a leaf, and which piece of them it has.
     pub fn rows_of_leaf(&mut self) {
-        line!(self, "const i64 group = leaf / cut.pieces, piece = leaf % cut.pieces;");
+        line!(
+            self,
+            "const i64 group = cut.pieces == 1 ? leaf : leaf / cut.pieces, piece = leaf - group * cut.pieces;"
+        );
         line!(
             self,
             "const i64 first = group * cut.rows_per_leaf, end = first + eb_min(cut.rows_per_leaf, rows - first);"

@@ -60,7 +60,8 @@ fn wgsl(program: &Program) -> String {
 }
 
 /// The steps of the target, in order.
-const WGSL: &[Step] = &[Step::Lower, Step::WithoutChecks, Step::Remainders, Step::Predicate, Step::SinkStores];
+const WGSL: &[Step] =
+    &[Step::Lower, Step::WithoutChecks, Step::Remainders, Step::Predicate, Step::SinkStores];
 
 /// An iteration, in the form that these steps make of it.
 fn iteration(program: &Program, par: &Par) -> Body {

@@ -426,12 +426,7 @@ impl Forms<'_> {
 
     /// One iteration of a parallel loop inside which a time loop runs: elements of these arrays at its own index are in
     /// variables.
-    pub fn holding(
-        &mut self,
-        it: &Iterations,
-        held: &BTreeSet<ArrayId>,
-        proved: Option<&Proof>,
-    ) -> Body {
+    pub fn holding(&mut self, it: &Iterations, held: &BTreeSet<ArrayId>, proved: Option<&Proof>) -> Body {
         let facts = self.facts;
         let variables: Vec<ValueId> = it.par.ranges.iter().map(|r| r.var).collect();
         let body = self.lowered(it, &it.par.body, proved.map_or(&BTreeSet::new(), |proof| &proof.exact));

@@ -140,8 +140,7 @@ impl Making<'_, '_, '_> {
         };
         let narrow = narrow_values(self.of.program, par, &proof.remainders);
         let proved = Proved { exact: &proof.exact, narrow: &narrow, remainders: &proof.remainders };
-        let bounds =
-            compared_with(self.of.program, &narrow, &proof.remainders, &values_inside(par), par);
+        let bounds = compared_with(self.of.program, &narrow, &proof.remainders, &values_inside(par), par);
         let rows = rows_together(self.of.program, par);
         let together = (rows > 1).then(|| (rows, self.unchecked(proved, rows)));
         let one = self.unchecked(proved, 1);

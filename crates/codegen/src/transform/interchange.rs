@@ -183,7 +183,8 @@ impl Making<'_> {
             }
             _ => {
                 let none = BTreeSet::new();
-                let value = operation(self.program, self.proved.as_ref().map_or(&none, |proof| &proof.exact), v);
+                let value =
+                    operation(self.program, self.proved.as_ref().map_or(&none, |proof| &proof.exact), v);
                 self.out.push(Stmt::Let { name, ty, value });
             }
         }

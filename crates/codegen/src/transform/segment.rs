@@ -3,13 +3,14 @@
 //!
 //! What every statement touches, and by which threads, is followed through the block ([`Pending`]), around the back edges of loops
 //! until nothing new may be pending when an iteration begins. A loop that may meet a fault is followed by a barrier all the same,
-//! so that the first fault is the one that comes first in the program.
+//! so that the first fault is the one that comes first in the program. Where thread 0 would store an element that all threads may
+//! still read, it stores it at the next meeting, with others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    After, ArrayId, Block, Facts, LibraryCall, LibraryOp, LocalId, Loop, LoopId, LoopKind, Op, Par, Program,
-    Push, Region, Stmt, Undone, ValueId,
+    After, ArrayId, Block, Combine, Facts, LibraryCall, LibraryOp, LocalId, Loop, LoopId, LoopKind, Op, Par,
+    Program, Push, Region, Stmt, Store, Undone, ValueId,
 };
 
 use crate::analysis::alone::loops_for_one;
@@ -55,8 +56,9 @@ impl<'p> Sharing<'_> {
     pub fn segment(&self, block: &'p Block) -> Steps<'p> {
         let (pending, waiting) = (Pending::default(), BTreeSet::new());
         let for_one = loops_for_one(self.program, self.packed, block);
-        let (alone, steps) = (false, Steps::new());
-        let mut placing = Placing { sharing: self, pending, waiting, for_one, alone, steps };
+        let (alone, sums_are_read, late, steps) = (false, false, Vec::new(), Steps::new());
+        let mut placing =
+            Placing { sharing: self, pending, waiting, for_one, alone, sums_are_read, late, steps };
         placing.block(block);
         placing.steps
     }
@@ -71,6 +73,10 @@ struct Placing<'s, 'a, 'p> {
     /// The loops that one thread can run alone, with the locals that others want to know; does it, in these steps?
     for_one: BTreeMap<LoopId, Vec<LocalId>>,
     alone: bool,
+    /// Are the sums of the parallel loop that is written read right behind it?
+    sums_are_read: bool,
+    /// What thread 0 stores where all threads have met again, in order: they may still read what was there.
+    late: Vec<(Option<Combine>, &'p Store)>,
     steps: Steps<'p>,
 }
 
@@ -86,6 +92,17 @@ impl<'p> Placing<'_, '_, 'p> {
     fn meet(&mut self) {
         self.pending = Pending::default();
         self.steps.push(Step::Barrier(Barrier::Always));
+        for (how, store) in std::mem::take(&mut self.late) {
+            self.steps.push(Step::Store { store, how, by: By::First });
+            self.wrote(store.array, By::First);
+        }
+    }
+
+    /// What was put off is stored here.
+    fn store_late(&mut self) {
+        if !self.late.is_empty() {
+            self.meet();
+        }
     }
 
     /// All threads meet here, if any of them may still be about something.
@@ -104,6 +121,7 @@ impl<'p> Placing<'_, '_, 'p> {
                 continue;
             }
             if let Some(found) = on_tape_of(self.sharing, &block[k..]) {
+                self.store_late();
                 on_tape = found.statements() - 1;
                 self.value_on_tape(found, &mut met);
                 continue;
@@ -112,18 +130,47 @@ impl<'p> Placing<'_, '_, 'p> {
             let next = block.get(k + 1);
             let replaced = matches!((stmt, next), (Stmt::Temp(a), Some(Stmt::Copy { to, .. } | Stmt::Fill(to, ..))) if a == to);
             let undefined = matches!(stmt, Stmt::Temp(a) if self.sharing.program.undefined.contains(a));
+            self.sums_are_read = matches!(stmt, Stmt::Par(par) if self.reads_sums(par, &block[k + 1..]));
             if !replaced && !undefined {
                 self.statement(stmt);
             }
         }
+        self.store_late();
+    }
+
+    /// Do all threads read a sum of the loop behind it, before anything that they share work for?
+    fn reads_sums(&self, par: &Par, behind: &[Stmt]) -> bool {
+        let program = self.sharing.program;
+        let sums = reductions(self.sharing.facts, par);
+        let near = behind.iter().take_while(|stmt| {
+            matches!(
+                stmt,
+                Stmt::Let(_) | Stmt::Store(_) | Stmt::Update(..) | Stmt::Declare(..) | Stmt::Set(..)
+            )
+        });
+        let mut loads = near.filter_map(|stmt| match stmt {
+            Stmt::Let(v) => Some(program.op(*v)),
+            _ => None,
+        });
+        loads.any(|op| matches!(op, Op::Load(array, _) if sums.iter().any(|(_, s)| s.array == *array)))
     }
 
     fn statement(&mut self, stmt: &'p Stmt) {
+        let computes = matches!(
+            stmt,
+            Stmt::Let(_) | Stmt::Declare(..) | Stmt::Set(..) | Stmt::Store(_) | Stmt::Update(..)
+        );
+        if !computes {
+            self.store_late();
+        }
         match stmt {
             Stmt::Let(v) => self.value(*v),
             Stmt::Declare(local, v) | Stmt::Set(local, v) => self.steps.push(Step::Set(*local, *v)),
             Stmt::Store(store) | Stmt::Update(_, store) => {
                 let how = if let Stmt::Update(how, _) = stmt { Some(*how) } else { None };
+                if self.can_wait(store.array) {
+                    return self.late.push((how, store));
+                }
                 let by = self.writer(store.array);
                 self.steps.push(Step::Store { store, how, by });
                 self.wrote(store.array, by);
@@ -213,9 +260,20 @@ impl<'p> Placing<'_, '_, 'p> {
 
     /// Before all threads read an element.
     fn before_read(&mut self, array: ArrayId) {
+        if self.late.iter().any(|(_, store)| store.array == array) {
+            self.store_late();
+        }
         if self.pending.conflicts(array, Touch::Read, self.reader()) {
             self.meet();
         }
+    }
+
+    /// Do all threads read the one element of an array, so that they would have to meet before it is stored? Where several such
+    /// elements are stored one after the other, they meet once.
+    fn can_wait(&self, array: ArrayId) -> bool {
+        let late = self.late.iter().any(|(_, store)| store.array == array);
+        let read = || self.pending.of(array).any(|(touch, by)| touch == Touch::Read && by == By::Anyone);
+        late || self.is_of_first(array) && read()
     }
 
     /// The thread that writes an element: one that need not wait for others, if there is such a one.
@@ -255,13 +313,28 @@ impl<'p> Placing<'_, '_, 'p> {
         writes.iter().for_each(|array| self.wrote(*array, By::Anyone));
     }
 
+    /// Has the array one element, of which thread 0 takes care? The threads of a CPU may deal out a single one in another way.
+    fn is_of_first(&self, array: ArrayId) -> bool {
+        self.sharing.leaves == Afterwards::Continue && self.sharing.program.array(array).rank == 0
+    }
+
     fn whole(&mut self, whole: Whole) {
-        let step = [Step::Whole(whole)];
-        match whole {
-            Whole::Fill(a, _) | Whole::Clear(a) | Whole::Restore(a) => self.parts(&[], &[a], step),
-            Whole::Copy { from, to } => self.parts(&[from], &[to], step),
-            Whole::Keep(a) => self.parts(&[a], &[], step),
+        let (read, written) = match whole {
+            Whole::Fill(a, _) | Whole::Clear(a) | Whole::Restore(a) => (None, Some(a)),
+            Whole::Copy { from, to } => (Some(from), Some(to)),
+            Whole::Keep(a) => (Some(a), None),
+        };
+        if !read.into_iter().chain(written).all(|a| self.is_of_first(a)) {
+            return self.parts(read.as_slice(), written.as_slice(), [Step::Whole(whole)]);
         }
+        let conflicts =
+            |a: Option<ArrayId>, touch| a.is_some_and(|a| self.pending.conflicts(a, touch, By::First));
+        if conflicts(read, Touch::Read) || conflicts(written, Touch::Write) {
+            self.meet();
+        }
+        self.steps.push(Step::Whole(whole));
+        read.into_iter().for_each(|a| self.pending.note(a, Touch::Read, By::First));
+        written.into_iter().for_each(|a| self.wrote(a, By::First));
     }
 
     fn library(&mut self, call: &'p LibraryCall) {
@@ -283,10 +356,15 @@ impl<'p> Placing<'_, '_, 'p> {
             return self.steps.push(Step::PushExchanged(push));
         }
         // Others may still be about the memory that takes the copy.
-        self.meet_if_pending();
+        let names = exchanged_with(self.sharing.program, push.array);
+        let by = if self.is_of_first(push.array) { By::First } else { By::Anyone };
+        match by {
+            By::First if !self.pending.has_others(&names, by) => {}
+            _ => self.meet_if_pending(),
+        }
         self.exchange(push.array);
         let steps = self.inside(|inner| inner.whole(Whole::Keep(push.array)));
-        self.pending.wrote_tape(push.array);
+        self.pending.note_on_tape(push.array, Touch::Write, by);
         self.steps.push(Step::Push(push, steps));
     }
 
@@ -416,8 +494,8 @@ impl<'p> Placing<'_, '_, 'p> {
             return;
         }
         self.steps.push(Step::CombineLeaves(par));
-        if self.sharing.leaves == Afterwards::Meet {
-            // A fault ends the run here.
+        // A fault ends the run here; or all threads wait for the sums.
+        if self.sharing.leaves == Afterwards::Meet || self.sums_are_read {
             return self.meet();
         }
         self.pending.leaves = true;

@@ -156,9 +156,6 @@ v55 = ((i64)v54);
 if ((u64)v55 >= (u64)d1_0) { eb_fault(f, EB_BOUNDS, 3, 0, v55, d1_0); eb_barrier(f); goto leave; }
 {
 if (f->thread == 0) a1[v55] = v53; }
-if (eb_barrier(f)) goto leave;
-{
-if (f->thread == 0) a2[0] = ((i32)((u32)a2[0] + (u32)1)); }
 v57 = a6[0];
 v58 = ((i64)v57);
 v60 = d5_0;
@@ -169,6 +166,8 @@ v63 = a5[v62];
 {
 if (f->thread == 0) a4[0] = v63; }
 if (eb_barrier(f)) goto leave;
+{
+if (f->thread == 0) a2[0] = ((i32)((u32)a2[0] + (u32)1)); }
 {
 if (f->thread == 0) a6[0] = ((i32)((u32)a6[0] + (u32)1)); }
 if (a4[0]) {

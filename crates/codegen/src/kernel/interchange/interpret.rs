@@ -91,7 +91,9 @@ fn guard_holds(
         Guard::Proof(Test::AtMost(e, array, k)) => {
             evaluate(e, &world).is_some_and(|e| e <= extent(*array, *k))
         }
-        Guard::Proof(Test::Narrow(e)) => evaluate(e, &world).is_some_and(|e| e <= i64::from(i32::MAX / 2) + 1),
+        Guard::Proof(Test::Narrow(e)) => {
+            evaluate(e, &world).is_some_and(|e| e <= i64::from(i32::MAX / 2) + 1)
+        }
         Guard::Proof(Test::Tame(a, b)) => [a, b].into_iter().all(|e| evaluate(e, &world).is_some()),
         Guard::Number(v) => (outside.value)(*v) != i64::MIN,
         Guard::Whole(array, k) => ranges[*k].0 == 0 && end(*k) == extent(*array, *k),

@@ -278,7 +278,9 @@ impl Thread<'_> {
         let place = self.places[to.index()];
         let from = if let Whole::Copy { from, .. } = whole { self.places[from.index()] } else { place };
         let length = self.shared().memory.arrays[place].len() as i64;
-        let (first, end) = self.share((0, length));
+        // Of the one element of an array thread 0 takes care.
+        let own = (0, i64::from(self.number == 0));
+        let (first, end) = if length == 1 { own } else { self.share((0, length)) };
         let memory = &mut self.shared().memory;
         for k in first as usize..end as usize {
             memory.arrays[place][k] = value.unwrap_or(memory.arrays[from][k]);
