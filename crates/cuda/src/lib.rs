@@ -28,7 +28,7 @@ use ebbtide_runtime::cache::Cache;
 
 use crate::compiler::Architecture;
 pub use ebbtide_runtime::Counters;
-pub use text::text;
+pub use text::{text, text_device};
 
 /// How to make a CUDA device.
 #[derive(Clone, Debug, Default)]

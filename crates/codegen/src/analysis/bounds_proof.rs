@@ -1,9 +1,9 @@
 //! Parallel loops whose every access can be proved to be in bounds before the loop starts, guards included.
 //!
 //! An index is a sum of variables with known ranges, a choice between such sums, or a remainder that goes around once at most; an
-//! `if` around an access narrows them. The proof is a handful of
-//! comparisons of extents and bounds, the same for all threads. Where it holds, the body needs no checks, and without
-//! checks no branches: conditions become predicates, and all loads of an iteration can be on their way at once.
+//! `if` around an access narrows them. The proof is a handful of comparisons of extents and bounds, the same for all threads. Where
+//! it holds, the body needs no checks, and without checks no branches: conditions become predicates, and all loads of an iteration
+//! can be on their way at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,9 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_ir::{Binary, Op, Par, Program, Stmt, Type, ValueId, walk};
 
 use crate::analysis::remainders::Remainders;
-
-/// Parallel variables of narrow loops are not further from zero; `EB_SMALL` of the prelude.
-pub(crate) const SMALL: i64 = 1 << 30;
+use crate::kernel::machine::SMALL;
 
 /// How far from zero the narrow values of a loop can be.
 pub(crate) type Narrow = BTreeMap<ValueId, i64>;

@@ -12,11 +12,11 @@ use ebbtide_ir::{
 use super::bounds_proof::Prover;
 use super::interior::{Decide, interior};
 use super::lane_order::in_lane_order;
-use super::narrow_index::SMALL;
 use super::vectors::{Vectors, refusal};
 use crate::kernel::bounds_test::Test;
 use crate::kernel::evaluate::{World, evaluate as number, narrowed, remainders};
 use crate::kernel::interval::Interval;
+use crate::kernel::machine::SMALL;
 
 /// `for i in par(first..n - last) { … }`, with an array `w` of `n` elements, an array `u`, and a scalar `m`, which is an
 /// extent of an array too.

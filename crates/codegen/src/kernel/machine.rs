@@ -38,6 +38,9 @@ pub enum Width {
     Apart,
 }
 
+/// Parallel variables of narrow loops are not further from zero; `EB_SMALL` of a GPU's prelude.
+pub(crate) const SMALL: i64 = 1 << 30;
+
 /// A loop that adds one term after the other, of so many iterations, is worth a team of threads of a GPU.
 pub const LONG_CHAIN: u64 = 64;
 

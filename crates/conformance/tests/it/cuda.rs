@@ -4,13 +4,13 @@
 //! With `EBBTIDE_TEST_CUDA=text` the generated text is compiled for compute capability 9.0 and the interpreter runs: that
 //! takes NVIDIA's run-time compiler, but no GPU.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
+use ebbtide_codegen::Unit;
 use ebbtide_cpu::Cache;
-use ebbtide_cuda::Options;
 use ebbtide_cuda::compiler::{Architecture, Kernels, cubin};
-use ebbtide_ir::{Block, Facts, Program};
-use ebbtide_runtime::{Backend, Device, Error, Executable, Result, interpreter};
+use ebbtide_cuda::{Options, text_device};
+use ebbtide_runtime::{Device, interpreter};
 
 use crate::devices::folder;
 
@@ -20,7 +20,7 @@ pub fn device(threads: usize) -> Device {
     let which = [1, 2].iter().position(|t| *t == threads).unwrap_or(2);
     let made = DEVICES[which].get_or_init(|| {
         if std::env::var("EBBTIDE_TEST_CUDA").is_ok_and(|how| how == "text") {
-            return Device::new(Arc::new(TextAlone(interpreter())));
+            return text_device(compile_for_cuda);
         }
         let options = Options::new().cache(Cache::at(folder()));
         let options = match which {
@@ -33,34 +33,14 @@ pub fn device(threads: usize) -> Device {
     made.clone()
 }
 
-/// Compiles for CUDA, and interprets.
-struct TextAlone(Device);
-
-// SAFETY (*Faithful code*): the interpreter's, of what is given; (*One memory*): the host's.
-unsafe impl Backend for TextAlone {
-    fn name(&self) -> &str {
-        "cuda"
+/// Compiles a text for CUDA, in all its parts.
+fn compile_for_cuda(unit: &Unit) -> Result<(), String> {
+    let parts = (0..unit.part_count).map(|part| (Kernels::Segments, Some(part)));
+    for (kernels, part) in parts.chain([(Kernels::Segments, None), (Kernels::Batch, None)]) {
+        let target = Architecture { kernels, part, ..Architecture::of(9, 0) };
+        cubin(&unit.source, &target, &Cache::at(folder()))?;
     }
-
-    fn compile(
-        &self,
-        program: &Arc<Program>,
-        facts: &Arc<Facts>,
-        segments: &[&Block],
-    ) -> Result<Arc<dyn Executable>> {
-        let fail = |reason: String| Error::Compile {
-            device: "cuda".to_string(),
-            program: program.name.clone(),
-            reason,
-        };
-        let (unit, ..) = ebbtide_cuda::text(program, facts, segments).map_err(fail)?;
-        let parts = (0..unit.part_count).map(|part| (Kernels::Segments, Some(part)));
-        for (kernels, part) in parts.chain([(Kernels::Segments, None), (Kernels::Batch, None)]) {
-            let target = Architecture { kernels, part, ..Architecture::of(9, 0) };
-            cubin(&unit.source, &target, &Cache::at(folder())).map_err(fail)?;
-        }
-        self.0.backend().compile(program, facts, segments)
-    }
+    Ok(())
 }
 
 /// Tests of other modules, run on CUDA.

@@ -9,6 +9,7 @@ use super::{Guard, Interchanged, Tape};
 use crate::kernel::bounds_test::Test;
 use crate::kernel::evaluate::{World, evaluate};
 use crate::kernel::interpret::{Ended, Iteration, Memory};
+use crate::kernel::machine::SMALL;
 use crate::kernel::name::{Name, Variable};
 
 /// The values of names.
@@ -91,9 +92,7 @@ fn guard_holds(
         Guard::Proof(Test::AtMost(e, array, k)) => {
             evaluate(e, &world).is_some_and(|e| e <= extent(*array, *k))
         }
-        Guard::Proof(Test::Narrow(e)) => {
-            evaluate(e, &world).is_some_and(|e| e <= i64::from(i32::MAX / 2) + 1)
-        }
+        Guard::Proof(Test::Narrow(e)) => evaluate(e, &world).is_some_and(|e| e <= SMALL),
         Guard::Proof(Test::Tame(a, b)) => [a, b].into_iter().all(|e| evaluate(e, &world).is_some()),
         Guard::Number(v) => (outside.value)(*v) != i64::MIN,
         Guard::Whole(array, k) => ranges[*k].0 == 0 && end(*k) == extent(*array, *k),

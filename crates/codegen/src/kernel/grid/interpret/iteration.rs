@@ -12,6 +12,7 @@ use crate::kernel::evaluate::{World, evaluate};
 use crate::kernel::grid::{Node, Often, Safe, When};
 use crate::kernel::interpret::{Ended, Iteration};
 use crate::kernel::interval::{Interval, Rows};
+use crate::kernel::machine::SMALL;
 use crate::kernel::name::Name;
 use crate::kernel::nest::interpret::Names;
 use crate::kernel::stmt::Body;
@@ -62,7 +63,7 @@ impl<'a> Machine<'a> {
         tests.iter().all(|test| match test {
             Test::NotNegative(e) => evaluate(e, &world).is_some_and(|e| e >= 0),
             Test::AtMost(e, array, k) => evaluate(e, &world).is_some_and(|e| e <= extent(*array, *k)),
-            Test::Narrow(e) => evaluate(e, &world).is_some_and(|e| e <= i64::from(i32::MAX / 2) + 1),
+            Test::Narrow(e) => evaluate(e, &world).is_some_and(|e| e <= SMALL),
             Test::Tame(a, b) => [a, b].into_iter().all(|e| evaluate(&e.clone().tamed(), &world).is_some()),
         })
     }
