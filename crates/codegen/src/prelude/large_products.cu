@@ -7,22 +7,6 @@
    where they do in the factor too, 16 bytes come at once, and single elements where its terms do. */
 #ifndef EB_LARGE_PRODUCTS
 #define EB_LARGE_PRODUCTS
-/* Brings 16 bytes to an address in the memory of the block; both begin at multiples of 16. */
-EB_DO void eb_fetch_16(u32 to, const void *from) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
-#else
-    *(int4 *)(eb_product_memory() + (to - (u32)__cvta_generic_to_shared(eb_product_memory()))) = *(const int4 *)from;
-#endif
-}
-/* Brings one element there. */
-template <typename T> EB_DO void eb_fetch_element(u32 to, const T *from) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(to), "l"(from), "n"(sizeof(T)) : "memory");
-#else
-    *(T *)(eb_product_memory() + (to - (u32)__cvta_generic_to_shared(eb_product_memory()))) = *from;
-#endif
-}
 /* Waits for the first of the stages that are on their way: one less than there is memory for. */
 EB_DO void eb_large_wait_for_stage(int stages) {
 #if __CUDA_ARCH__ >= 800
@@ -102,8 +86,6 @@ EB_DO volatile eb_multiplication *eb_current_product() {
     __shared__ eb_multiplication product;
     return &product;
 }
-/* N elements that lie side by side. */
-template <typename T, int N> struct alignas(N * sizeof(T)) eb_group { T is[N]; };
 #endif
 /* What a thread brings of a factor, of so many lines to a panel. */
 template <int SIDE> struct eb_feed_$T {

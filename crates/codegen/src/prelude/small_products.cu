@@ -1,6 +1,10 @@
 /* Products of small matrices. They are cut into tiles and into chunks of terms; a warp takes a tile over a chunk, a lane of its 4 × 8 lanes
    some rows and columns of it. Each chunk of an element is one chain of fused steps over ascending terms, and the chunks are
-   added in order. The warps of a block take tiles that lie side by side, and several chunks at a time. */
+   added in order. The warps of a block take tiles that lie side by side, and several chunks at a time: whole chunks come into the memory of
+   the block at once, and are waited for once.
+
+   A line is a row of the left factor or a column of the right one. A factor is deep where the terms of a line lie side by side, else
+   the lines of a term do; it lies the same way in the memory of the block, so that 16 bytes go there at once, and come from there. */
 #ifndef EB_PRODUCTS
 #define EB_PRODUCTS
 /* Memory of the block that a launch adds to what the text asks for, and how much there is. */
@@ -19,300 +23,307 @@ typedef u64 eb_spacing;
 #else
 typedef u32 eb_spacing;
 #endif
-/* An address in the memory of the block, computed once. */
-EB_DO u32 eb_block_address(const char *memory) {
-    u32 address;
-    asm volatile("mov.u32 %0, %1;" : "=r"(address) : "r"((u32)__cvta_generic_to_shared(memory)));
-    return address;
-}
-/* Begins to bring N elements to an address there; both begin at a multiple of their size. */
-template <int N, typename T> EB_DO void eb_fetch(u32 to, const T *from) {
+/* Begins to bring 16 bytes to an address in the memory of the block; both begin at a multiple of 16. */
+EB_DO void eb_fetch_16(u32 to, const void *from) {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(to), "l"(from), "n"(N * sizeof(T)) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
 #else
-#pragma unroll
-    for (int n = 0; n < N; n++) ((T *)__cvta_shared_to_generic(to))[n] = from[n];
+    *(int4 *)__cvta_shared_to_generic(to) = *(const int4 *)from;
 #endif
 }
-/* A stage ends here. */
+/* Begins to bring one element there. */
+template <typename T> EB_DO void eb_fetch_element(u32 to, const T *from) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(to), "l"(from), "n"(sizeof(T)) : "memory");
+#else
+    *(T *)__cvta_shared_to_generic(to) = *from;
+#endif
+}
+/* A stage of what is on its way ends here. */
 EB_DO void eb_end_stage() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-/* Waits for the first of the stages that are on their way: one less than there is memory for. */
-EB_DO void eb_wait_for_stage(int stages) {
+/* Waits for all stages but the last one, or for all. */
+EB_DO void eb_wait_for_all_but_one() {
 #if __CUDA_ARCH__ >= 800
-    if (stages == 2) asm volatile("cp.async.wait_group 0;" ::: "memory");
-    else if (stages >= 7) asm volatile("cp.async.wait_group 5;" ::: "memory");
-    else if (stages >= 5) asm volatile("cp.async.wait_group 3;" ::: "memory");
-    else asm volatile("cp.async.wait_group 1;" ::: "memory");
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
 #endif
 }
+EB_DO void eb_wait_for_all() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+#endif
+}
+/* So many warps bring what a product needs as fast as more would. */
+enum { EB_ENOUGH_WARPS = 8 };
+/* The first warps of a block wait for each other. */
+EB_DO void eb_meet_warps(int warps) { asm volatile("bar.sync 1, %0;" :: "r"(32 * warps) : "memory"); }
 /* The first of the tiles of a product that this block takes, where the product before ended with the block before `turn`: small products
    that do not wait for one another are computed side by side. */
 EB_DO u32 eb_first_tile(u32 turn) { return blockIdx.x >= turn ? blockIdx.x - turn : blockIdx.x + gridDim.x - turn; }
-/* N values that lie side by side, from an address on that is a multiple of their size. */
-template <int N, typename T> EB_DO void eb_read(T *to, const T *from) {
-    if constexpr (N * sizeof(T) >= 16) {
-#pragma unroll
-        for (int n = 0; n < N * (int)sizeof(T) / 16; n++) ((int4 *)to)[n] = ((const int4 *)from)[n];
-    } else {
-        *(int2 *)to = *(const int2 *)from;
-    }
+/* The least power of two that is not less, and the greatest that is not more, as logarithms. */
+EB_DO int eb_log_above(u32 n) { return n <= 1 ? 0 : 32 - __clz(n - 1); }
+EB_DO int eb_log_below(u32 n) { return 31 - __clz(n); }
+/* N elements that lie side by side. */
+template <typename T, int N> struct alignas(N * sizeof(T)) eb_group { T is[N]; };
+/* Reads elements that lie side by side in the memory of the block, here and not where they are needed. */
+EB_DO void eb_read_ahead(f32 (&to)[4], u32 from) {
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3]) : "r"(from));
 }
-/* The form of a tile: what a lane has of it, and of how many terms factors are brought into the memory of the block at a time, a
-   stage. A panel has those of the rows of the left factor, or of the columns of the right one, of a tile, term by term; warps bring
-   it in pieces of 128 elements. */
-template <typename T, int ROWS, int COLUMNS, int TERMS> struct eb_tile {
+EB_DO void eb_read_ahead(f32 (&to)[2], u32 from) { asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "r"(from)); }
+EB_DO void eb_read_ahead(f32 (&to)[1], u32 from) { asm volatile("ld.shared.f32 %0, [%1];" : "=f"(to[0]) : "r"(from)); }
+EB_DO void eb_read_ahead(f64 (&to)[2], u32 from) { asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(to[0]), "=d"(to[1]) : "r"(from)); }
+EB_DO void eb_read_ahead(f64 (&to)[1], u32 from) { asm volatile("ld.shared.f64 %0, [%1];" : "=d"(to[0]) : "r"(from)); }
+/* The form of a tile: what a lane has of it, and the panels, each a chunk of the lines of a tile: term by term, or line by line where the
+   factor is deep. Lines are a little apart then: eight of them are read at once, from all banks. */
+template <typename T> struct eb_tile {
     enum {
-        TALL = 4 * ROWS, WIDE = 8 * COLUMNS,
-        LEFT_LINE = TALL + 4, RIGHT_LINE = WIDE + 4,
-        LEFT = TERMS * LEFT_LINE, RIGHT = TERMS * RIGHT_LINE,
-        LEFT_PIECES = TALL * TERMS / 128, RIGHT_PIECES = WIDE * TERMS / 128
+        ROWS = 2, COLUMNS = 2, TALL = 4 * ROWS, WIDE = 8 * COLUMNS, ALL = TALL * WIDE,
+        VECTOR = 16 / sizeof(T), LINE = $CHUNK + VECTOR, LEFT = TALL * LINE, RIGHT = WIDE * LINE
     };
 };
-/* The logarithm of a power of two. */
-EB_DO constexpr int eb_log(int n) { return n <= 1 ? 0 : 1 + eb_log(n / 2); }
-/* What a block does at a time: 2^down × 2^across tiles over 2^chunks chunks, with memory for so many stages. */
-struct eb_cutting {
-    int down, across, chunks, stages;
-    /* The elements of a stage, and the pieces. */
-    template <typename F> EB_IN int size() const { return ((int)F::LEFT << (chunks + down)) + ((int)F::RIGHT << (chunks + across)); }
-    template <typename F> EB_IN int pieces() const {
-        return ((int)F::LEFT_PIECES << (chunks + down)) + ((int)F::RIGHT_PIECES << (chunks + across));
-    }
-    /* Is there room for two stages, and does a warp bring at most two pieces? */
-    template <typename F> EB_IN bool fits(int room) const { return 2 * size<F>() <= room && pieces<F>() <= 2 * (blockDim.x >> 5); }
+/* How a product is computed, as it is known on entry to a segment: a block takes 2^down × 2^across tiles over 2^chunks chunks at a
+   time, a group; so many groups there are, and so many lie side by side. */
+struct eb_product_plan {
+    nx rows, columns, terms;
+    u32 groups, wide;
+    u64 inverse;            /* 2^64 / wide, rounded up; zero where that is one */
+    i32 down, across, chunks;
+    b8 is_large;            /* it is computed otherwise */
 };
-/* The least power of two that is not less. */
-EB_DO int eb_log_above(u32 n) { return n <= 1 ? 0 : 32 - __clz(n - 1); }
-/* Cuts a product into so many tiles and chunks so that there is something for nearly every block, if there can be. Two chunks at a
-   time come before larger groups of tiles: elements are read and written again for every group of chunks. The block has memory for
-   so many elements; a chunk has so many stages, and memory for one more is of use. */
-template <typename F> EB_DO eb_cutting eb_cut_product(u32 down, u32 across, u32 chunks, int room, int stages) {
-    const int most = 31 - __clz(blockDim.x >> 5), all = eb_log_above(chunks);
-    const f32 blocks = (f32)down * (f32)across / (f32)(gridDim.x - gridDim.x / 4);
-    const int group = min(blocks < 2 ? 0 : 31 - __clz((u32)fminf(blocks, 65536.f)), most - min(all, 1));
-    eb_cutting c;
-    c.across = min(group - min((group + 1) / 2, eb_log_above(down)), eb_log_above(across));
-    c.down = min(group - c.across, eb_log_above(down));
-    c.chunks = min(all, most - c.down - c.across);
-    while (c.chunks > 0 && !c.fits<F>(room)) c.chunks--;
-    while (c.down + c.across > 0 && !c.fits<F>(room)) {
-        if (c.down > c.across) c.down--; else c.across--;
+/* The memory of the block for products, the one that the launch adds where it is more, and its bytes. */
+EB_DO bool eb_product_is_added() { return eb_product_room() > EB_BLOCK_WORDS * 8; }
+EB_DO char *eb_small_product_memory() { return eb_product_is_added() ? eb_product_memory() : (char *)eb_block_memory(); }
+EB_DO int eb_small_product_room() { return eb_product_is_added() ? eb_product_room() : EB_BLOCK_WORDS * 8; }
+/* Cuts a product so that the warps of a block have four tiles and chunks, one for each scheduler, and so that there is something for
+   nearly every block, if there can be. Two chunks at a time come before larger groups of tiles. */
+template <typename T> EB_DO void eb_cut_product(eb_product_plan &p) {
+    typedef eb_tile<T> F;
+    const u32 tall = (u32)((p.rows - 1) / F::TALL) + 1, broad = (u32)((p.columns - 1) / F::WIDE) + 1;
+    const int most = min(eb_log_below(blockDim.x >> 5), 4), all = eb_log_above((u32)eb_min((p.terms + $CHUNK - 1) / $CHUNK, 16));
+    const int some = most - min(all, 1), least = min(2 - min(all, 2), some);
+    const u64 tiles = (u64)tall * broad * 4;
+    int group = least;
+    while (group < some && tiles >= (u64)(3 * gridDim.x) << (group + 1)) group++;
+    p.across = min(group - min((group + 1) / 2, eb_log_above(tall)), eb_log_above(broad));
+    p.down = min(group - p.across, eb_log_above(tall));
+    p.chunks = min(all, most - p.down - p.across);
+    const auto fits = [&] {
+        return ((((int)F::LEFT << p.down) + ((int)F::RIGHT << p.across)) << p.chunks) * (int)sizeof(T) <= eb_small_product_room();
+    };
+    while (p.chunks > 0 && !fits()) p.chunks--;
+    while (p.down + p.across > 0 && !fits()) {
+        if (p.down > p.across) p.down--; else p.across--;
     }
-    c.stages = min((int)((f32)room / (f32)c.size<F>()), stages + 1);
-    return c;
+    p.wide = ((broad - 1) >> p.across) + 1;
+    p.inverse = p.wide == 1 ? 0 : ~(u64)0 / p.wide + 1;
+    p.groups = (((tall - 1) >> p.down) + 1) * p.wide;
 }
 #endif
 struct eb_matrix_$T { $T *at; i64 row, column; };
-struct eb_product_$T { eb_matrix_$T a, b; i64 rows, columns, terms; };
 
-/* What a lane brings of every stage, of the piece that its warp brings: four elements. Neighbouring lanes take what lies side by
-   side. */
-struct eb_piece_$T {
-    const $T *from;
-    eb_spacing next, step;  /* from element to element, from stage to stage */
-    u32 to, line;           /* in the memory of the stage, and from element to element: bytes */
-    int count, left;        /* how many of the four there are, -1 if they lie side by side, and of how many terms */
-    int term, apart;        /* the term of the first one, and how far apart theirs are */
-};
-/* The piece with this number, for tiles from row i and column j on. */
-template <typename F, int TERMS> EB_DO eb_piece_$T eb_piece_of_$T(const eb_product_$T &p, eb_cutting c, int number, i64 i, i64 j, i64 k0) {
-    eb_piece_$T r = {};
-    if (number >= c.pieces<F>()) return r;
-    /* What follows takes long, and stays here: warps that bring nothing are not to compute it. */
-    asm volatile("" : "+r"(number));
-    const int lane = threadIdx.x & 31, lefts = (int)F::LEFT_PIECES << (c.chunks + c.down);
-    const bool left = number < lefts;
-    const int pieces = left ? eb_log(F::LEFT_PIECES) : eb_log(F::RIGHT_PIECES), sides = left ? eb_log(F::TALL) : eb_log(F::WIDE);
-    const int log = left ? c.down : c.across;
-    const int nth = left ? number : number - lefts, panel = nth >> pieces, piece = nth & ((1 << pieces) - 1);
-    const i64 first = (left ? i : j) + ((panel & ((1 << log) - 1)) << sides), lines = left ? p.rows : p.columns;
-    const eb_spacing along = (eb_spacing)(left ? p.a.row : p.b.column), deep = (eb_spacing)(left ? p.a.column : p.b.row);
-    const $T *const at = left ? p.a.at : p.b.at;
-    const i64 k = k0 + (panel >> log) * $CHUNK;
-    const int width = left ? F::LEFT_LINE : F::RIGHT_LINE;
-    /* Four that lie side by side in both memories go at once. */
-    const bool vectors = deep != 1 && sizeof($T) == 4 && ((u64)at & 15) == 0 && (deep & 3) == 0;
-    int line;
-    if (deep == 1) {
-        r.apart = 0;
-        r.term = lane & (TERMS - 1);
-        line = piece * (128 / TERMS) + lane / TERMS;
-    } else {
-        /* So many lines at once, as logarithms are all of these; vectors: lines / 4 lanes to a term. */
-        const int once = min(sides, vectors ? 7 : 5), columns = sides - once, lanes = vectors ? once - 2 : once;
-        r.apart = vectors ? 0 : 32 >> once;
-        r.term = ((piece >> columns) << (7 - once)) + (lane >> lanes);
-        line = ((piece & ((1 << columns) - 1)) << once) + (lane & ((1 << lanes) - 1)) * (vectors ? 4 : 1);
+/* A factor. */
+struct eb_lines_$T {
+    const $T *at;
+    nx lines;
+    eb_spacing stride;      /* from line to line where it is deep, else from term to term */
+    bool deep, vectors;     /* do groups of what lies side by side begin at multiples of 16 bytes? */
+
+    EB_IN eb_lines_$T(const $T *at, nx lines, eb_spacing stride, bool deep) : at(at), lines(lines), stride(stride), deep(deep) {
+        vectors = (((u64)at | stride * sizeof($T)) & 15) == 0;
     }
-    const int wanted = (int)eb_max(eb_min(lines - first - line, 1 << 16), 0);
-    /* Of elements that there are, places fit into this type. */
-    r.from = at + ((eb_spacing)(first + line) * along + (eb_spacing)(k + r.term) * deep);
-    r.next = deep == 1 ? 32 / TERMS * along : vectors ? 1 : r.apart * deep;
-    r.step = TERMS * deep;
-    const int place = left ? panel * F::LEFT : ((int)F::LEFT << (c.chunks + c.down)) + panel * F::RIGHT;
-    r.to = (place + r.term * width + line) * sizeof($T);
-    r.line = (deep == 1 ? 32 / TERMS : vectors ? 1 : r.apart * width) * sizeof($T);
-    const int there = deep == 1 ? min((wanted + 32 / TERMS - 1) / (32 / TERMS), 4) : vectors ? min(wanted, 4) : 4;
-    r.count = wanted == 0 ? 0 : vectors && there == 4 ? -1 : there;
-    r.left = (int)eb_max(eb_min(p.terms - k, $CHUNK), 0);
-    return r;
-}
-/* Begins to bring the next stage of a piece to an address in the memory of the block. */
-template <int TERMS> EB_DO void eb_fetch_piece_$T(eb_piece_$T &piece, u32 slot) {
-    const $T *from = piece.from;
-    u32 to = slot + piece.to;
-    if (piece.left >= TERMS && piece.count == -1) {
-        eb_fetch<sizeof($T) == 4 ? 4 : 1>(to, from);
-    } else if (piece.left >= TERMS && piece.count == 4) {
-#pragma unroll
-        for (int n = 0; n < 4; n++, from += piece.next, to += piece.line) eb_fetch<1>(to, from);
-    } else {
-        const int count = piece.count < 0 ? 4 : piece.count;
+    /* Begins to bring panels to an address: of 2^log tiles from a line on, and of 2^chunks chunks of all terms from k on. So many warps do
+       it, and this is the nth. */
+    template <int SIDE> EB_IN void bring(nx first, nx k, nx terms, int log, int chunks, u32 to, int nth, int warps) const {
+        typedef eb_tile<$T> F;
+        enum { SIZE = sizeof($T), VECTOR = F::VECTOR, LINE = F::LINE, ONCE = 32 * VECTOR, SOME = ONCE / SIDE, PARTS = $CHUNK / ONCE };
+        u32 lane = threadIdx.x & 31;
+        /* What follows is computed here, and takes no registers elsewhere. */
+        asm volatile("" : "+r"(lane));
+        /* A warp brings a line, or all lines of some terms, in so many parts; then it goes on by so many lines, or terms. */
+        const nx line = deep ? nth : lane % (SIDE / VECTOR) * VECTOR, term = deep ? lane * VECTOR : nth * (SOME * PARTS) + lane / (SIDE / VECTOR);
+        const nx step = deep ? warps : warps * (SOME * PARTS);
+        const nx more_lines = lines - first, more_terms = terms - k;
+        const bool whole = vectors && more_lines >= (nx)SIDE << log && more_terms >= (nx)$CHUNK << chunks;
+        const eb_spacing from_step = step * stride, from_part = deep ? ONCE : SOME * stride;
+        const eb_spacing from_tile = deep ? SIDE * stride : SIDE, from_chunk = deep ? $CHUNK : $CHUNK * stride;
+        const u32 place_step = (u32)step * (deep ? LINE * SIZE : SIDE * SIZE), place_part = deep ? ONCE * SIZE : SOME * SIDE * SIZE;
+        const eb_spacing own = deep ? (eb_spacing)(first + line) * stride + (eb_spacing)(k + term)
+                                    : (eb_spacing)(k + term) * stride + (eb_spacing)(first + line);
+        const u32 slot = to + (u32)(deep ? line * LINE + term : term * SIDE + line) * SIZE;
 #pragma unroll 1
-        for (int n = 0; n < count && piece.term + n * piece.apart < piece.left; n++, from += piece.next, to += piece.line)
-            eb_fetch<1>(to, from);
+        for (u32 panel = 0; panel < 1u << (log + chunks); panel++) {
+            const u32 tile = panel & ((1 << log) - 1), chunk = panel >> log;
+            u32 place = slot + panel * (SIDE * LINE * SIZE);
+            const $T *from = at + own + (tile * from_tile + chunk * from_chunk);
+            if (whole) {
+#pragma unroll 2
+                for (int unit = nth; unit < SIDE; unit += warps, place += place_step, from += from_step)
+#pragma unroll
+                    for (int part = 0; part < PARTS; part++) eb_fetch_16(place + part * place_part, from + part * from_part);
+                continue;
+            }
+            nx i = more_lines - (nx)tile * SIDE - line, q = more_terms - (nx)chunk * $CHUNK - term;
+#pragma unroll 1
+            for (int unit = nth; unit < SIDE; unit += warps, place += place_step, from += from_step) {
+#pragma unroll
+                for (int part = 0; part < PARTS; part++) {
+                    const nx more = q - part * (deep ? ONCE : SOME), there = i <= 0 || more <= 0 ? 0 : deep ? more : i;
+                    if (vectors && there >= VECTOR) eb_fetch_16(place + part * place_part, from + part * from_part);
+                    else {
+#pragma unroll
+                        for (int e = 0; e < VECTOR; e++)
+                            if (e < there) eb_fetch_element(place + part * place_part + e * SIZE, from + part * from_part + e);
+                    }
+                }
+                if (deep) i -= step; else q -= step;
+            }
+        }
     }
-    piece.left -= TERMS;
-    piece.from += piece.step;
+};
+/* Reads what a lane needs of a factor for the terms that lie side by side where it is deep: N lines, and so many other lanes have
+   others. */
+template <int N, int LANES, bool DEEP> EB_DO void eb_read_terms_$T($T (&to)[eb_tile<$T>::VECTOR][N], u32 from) {
+    typedef eb_tile<$T> F;
+    enum { VECTOR = F::VECTOR, ONCE = DEEP || N > VECTOR ? VECTOR : N, OUTER = DEEP ? N : VECTOR, INNER = DEEP ? 1 : N / ONCE };
+#pragma unroll
+    for (int o = 0; o < OUTER; o++)
+#pragma unroll
+        for (int i = 0; i < INNER; i++) {
+            $T got[ONCE];
+            eb_read_ahead(got, from + (u32)sizeof($T) * (DEEP ? o * LANES * F::LINE : o * LANES * N + i * ONCE));
+#pragma unroll
+            for (int e = 0; e < ONCE; e++) to[DEEP ? e : o][DEEP ? o : i * ONCE + e] = got[e];
+        }
 }
-
-/* What a lane needs of one term. */
-template <int ROWS, int COLUMNS> struct eb_factors_$T {
-    alignas(16) $T a[ROWS], b[COLUMNS];
-    EB_IN void read(const $T *left, const $T *right) {
+/* The steps of a chunk. What some terms need is read before the steps of those before: the way from the memory of the block is long.
+   At the end the last terms are read again, in vain. */
+template <bool DEEP_LEFT, bool DEEP_RIGHT>
+EB_DO void eb_steps_$T($T (&sum)[eb_tile<$T>::ROWS][eb_tile<$T>::COLUMNS], const $T *left, const $T *right, int terms) {
+    typedef eb_tile<$T> F;
+    enum { ROWS = F::ROWS, COLUMNS = F::COLUMNS, VECTOR = F::VECTOR, GROUPS = 4, ALL = GROUPS * VECTOR };
+    enum { LEFT = DEEP_LEFT ? 1 : F::TALL, RIGHT = DEEP_RIGHT ? 1 : F::WIDE, LEFT_GROUP = VECTOR * LEFT * sizeof($T), RIGHT_GROUP = VECTOR * RIGHT * sizeof($T) };
+    if (terms >= ALL) {
+        $T a[2][VECTOR][ROWS], b[2][VECTOR][COLUMNS];
+        u32 from_left = (u32)__cvta_generic_to_shared(left), from_right = (u32)__cvta_generic_to_shared(right);
+        eb_read_terms_$T<ROWS, 4, DEEP_LEFT>(a[0], from_left);
+        eb_read_terms_$T<COLUMNS, 8, DEEP_RIGHT>(b[0], from_right);
+#pragma unroll 1
+        for (; terms >= ALL; terms -= ALL) {
+            left += ALL * LEFT;
+            right += ALL * RIGHT;
+            const bool more = terms >= 2 * ALL;
 #pragma unroll
-        for (int r = 0; r < ROWS; r += 4) eb_read<4>(a + r, left + 4 * r);
+            for (int g = 0; g < GROUPS; g++) {
+                const int next = g + 1 < GROUPS || more ? g + 1 : g;
+                eb_read_terms_$T<ROWS, 4, DEEP_LEFT>(a[(g + 1) & 1], from_left + next * LEFT_GROUP);
+                eb_read_terms_$T<COLUMNS, 8, DEEP_RIGHT>(b[(g + 1) & 1], from_right + next * RIGHT_GROUP);
 #pragma unroll
-        for (int n = 0; n < COLUMNS; n += 4) eb_read<COLUMNS < 4 ? COLUMNS : 4>(b + n, right + 8 * n);
+                for (int k = 0; k < VECTOR; k++)
+#pragma unroll
+                    for (int r = 0; r < ROWS; r++)
+#pragma unroll
+                        for (int n = 0; n < COLUMNS; n++) sum[r][n] = op_fma_$T(a[g & 1][k][r], b[g & 1][k][n], sum[r][n]);
+            }
+            from_left += GROUPS * LEFT_GROUP;
+            from_right += GROUPS * RIGHT_GROUP;
+        }
     }
-    /* The steps of the term. */
-    EB_IN void add_to($T (&sum)[ROWS][COLUMNS]) const {
+#pragma unroll 1
+    for (; terms > 0; terms--, left += LEFT, right += RIGHT) {
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
 #pragma unroll
-            for (int n = 0; n < COLUMNS; n++) sum[r][n] = op_fma_$T(a[r], b[n], sum[r][n]);
-    }
-};
-/* The steps of a stage, of so many terms at most. Factors come some terms ahead: the way from the memory of the block is long. */
-template <typename F, int ROWS, int COLUMNS, int TERMS> EB_DO void eb_steps_$T($T (&sum)[ROWS][COLUMNS], const $T *left, const $T *right, int terms) {
-    if (terms >= TERMS) {
-        enum { AHEAD = 16 / sizeof($T) };
-        eb_factors_$T<ROWS, COLUMNS> factors[AHEAD];
-#pragma unroll
-        for (int k = 0; k < AHEAD - 1; k++) factors[k].read(left + k * F::LEFT_LINE, right + k * F::RIGHT_LINE);
-#pragma unroll
-        for (int k = 0; k < TERMS; k++) {
-            const int next = k + AHEAD - 1;
-            if (next < TERMS) factors[next % AHEAD].read(left + next * F::LEFT_LINE, right + next * F::RIGHT_LINE);
-            factors[k % AHEAD].add_to(sum);
-        }
-    } else {
-#pragma unroll 1
-        for (int k = 0; k < terms; k++) {
-            eb_factors_$T<ROWS, COLUMNS> factors;
-            factors.read(left + k * F::LEFT_LINE, right + k * F::RIGHT_LINE);
-            factors.add_to(sum);
-        }
+            for (int n = 0; n < COLUMNS; n++)
+                sum[r][n] = op_fma_$T(left[DEEP_LEFT ? r * 4 * F::LINE : r], right[DEEP_RIGHT ? n * 8 * F::LINE : n], sum[r][n]);
     }
 }
 
 /* The product begins with block `turn`; the one with which the next product may begin is returned. */
-template <int ROWS, int COLUMNS, int TERMS>
-static __device__ __noinline__ u32 eb_multiply_$T(const eb_product_$T &given, eb_matrix_$T c, i32 fresh, u32 turn) {
-    typedef eb_tile<$T, ROWS, COLUMNS, TERMS> F;
-    enum { TALL = F::TALL, WIDE = F::WIDE, GROUP = COLUMNS < 4 ? COLUMNS : 4, ALL = TALL * WIDE };
-    const eb_product_$T p = given;
-    /* Others may have had the memory of the block. */
-    __syncthreads();
-    const u32 tall = (u32)((p.rows + TALL - 1) / TALL), broad = (u32)((p.columns + WIDE - 1) / WIDE);
-    /* The memory that the launch adds, where it is more. */
-    const bool added = eb_product_room() > EB_BLOCK_WORDS * 8;
-    const int room = (added ? eb_product_room() : EB_BLOCK_WORDS * 8) / (int)sizeof($T);
-    const eb_cutting cut = eb_cut_product<F>(tall, broad, (u32)eb_min((p.terms + $CHUNK - 1) / $CHUNK, 16), room, $CHUNK / TERMS);
-    const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5, lane = threadIdx.x & 31, log = cut.down + cut.across;
-    const int down = warp & ((1 << cut.down) - 1), across = warp >> cut.down & ((1 << cut.across) - 1), chunk = warp >> log;
-    const bool takes = chunk < 1 << cut.chunks, first = chunk == 0;
-    const u32 size = cut.size<F>() * (u32)sizeof($T), last = (cut.stages - 1) * size;
-    const bool two = cut.pieces<F>() > warps;
-    $T *const memory = ($T *)(added ? eb_product_memory() : (char *)eb_block_memory());
-    const u32 address = eb_block_address((const char *)memory);
-    const $T *const own_left = memory + ((chunk << cut.down) + down) * F::LEFT + 4 * (lane >> 3);
-    const $T *const own_right =
-        memory + ((int)F::LEFT << (cut.chunks + cut.down)) + ((chunk << cut.across) + across) * F::RIGHT + GROUP * (lane & 7);
-    const u32 wide = ((broad - 1) >> cut.across) + 1, count = (((tall - 1) >> cut.down) + 1) * wide;
-    for (u32 tile = eb_first_tile(turn); tile < count; tile += gridDim.x) {
-        const u32 line = tile / wide;
-        const i64 i0 = (i64)line * (TALL << cut.down), j0 = (i64)(tile - line * wide) * (WIDE << cut.across);
-        const i64 i = i0 + TALL * down + 4 * (lane >> 3), j = j0 + WIDE * across + GROUP * (lane & 7);
-        $T *const out = c.at + ((eb_spacing)i * (eb_spacing)c.row + (eb_spacing)j);
-        const eb_spacing stride = (eb_spacing)c.row;
-        const int rows = (int)eb_max(eb_min(p.rows - i, TALL), 0), columns = (int)eb_max(eb_min(p.columns - j, WIDE), 0);
-        /* The rows of a lane are four from i on, and four from i + 16 on; the columns four from j on, and four from j + 32 on. */
-#define EB_EACH(statement) _Pragma("unroll") for (int r = 0; r < ROWS; r++) _Pragma("unroll") for (int n = 0; n < COLUMNS; n++) { \
-            const int row = r + r / 4 * 12, column = n + n / 4 * 28; const bool is = row < rows && column < columns; statement }
-        for (i64 k0 = 0;; k0 += (i64)$CHUNK << cut.chunks) {
-            $T sum[ROWS][COLUMNS];
-            EB_EACH(sum[r][n] = is && first && k0 == 0 && !fresh ? out[row * stride + column] : ($T)0;)
-            const int stages = ((int)eb_min(p.terms - k0, $CHUNK) + TERMS - 1) / TERMS;
-            int left = takes ? (int)eb_max(eb_min(p.terms - k0 - (i64)chunk * $CHUNK, $CHUNK), 0) : 0;
-            /* Warps that compute nothing fetch first. */
-            eb_piece_$T pieces[2];
-#pragma unroll
-            for (int n = 0; n < 2; n++)
-                if (n == 0 || two) pieces[n] = eb_piece_of_$T<F, TERMS>(p, cut, warps - 1 - warp + n * warps, i0, j0, k0);
-            u32 slot = 0, next = 0;
-#pragma unroll 1
-            for (int stage = 0; stage < min(cut.stages - 1, stages); stage++, next += size) {
-                eb_fetch_piece_$T<TERMS>(pieces[0], address + next);
-                if (two) eb_fetch_piece_$T<TERMS>(pieces[1], address + next);
-                eb_end_stage();
-            }
-            if (cut.stages > stages) {
-                /* All stages are on their way: they are waited for once. */
-                eb_wait_for_stage(2);
-                __syncthreads();
-#pragma unroll 1
-                for (; left > 0; left -= TERMS, slot += size)
-                    eb_steps_$T<F, ROWS, COLUMNS, TERMS>(sum, (const $T *)((const char *)own_left + slot), (const $T *)((const char *)own_right + slot), left);
-            } else {
-#pragma unroll 1
-                for (int stage = 0; stage < stages; stage++, left -= TERMS) {
-                    eb_wait_for_stage(cut.stages);
-                    __syncthreads();
-                    eb_fetch_piece_$T<TERMS>(pieces[0], address + next);
-                    if (two) eb_fetch_piece_$T<TERMS>(pieces[1], address + next);
-                    eb_end_stage();
-                    next = next == last ? 0 : next + size;
-                    eb_steps_$T<F, ROWS, COLUMNS, TERMS>(sum, (const $T *)((const char *)own_left + slot), (const $T *)((const char *)own_right + slot), left);
-                    slot = slot == last ? 0 : slot + size;
+static __device__ __noinline__ u32 eb_multiply_$T(const eb_product_plan *given, const $T *a, eb_spacing left_stride, bool left_deep, const $T *b,
+                                                  eb_spacing right_stride, bool right_deep, $T *c, eb_spacing stride, bool fresh, u32 turn) {
+    typedef eb_tile<$T> F;
+    enum { ROWS = F::ROWS, COLUMNS = F::COLUMNS, TALL = F::TALL, WIDE = F::WIDE, ALL = F::ALL };
+    const eb_product_plan p = *given;
+    u32 group = eb_first_tile(turn);
+    if (group < p.groups) {
+        /* Others may have had the memory of the block. */
+        __syncthreads();
+        const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, log = p.down + p.across;
+        /* So many warps are enough, and wait for each other alone. */
+        const int warps = min(max(1 << (log + p.chunks), EB_ENOUGH_WARPS), (int)blockDim.x >> 5), each = max(warps / 2, 1);
+        if (warp < warps) {
+            $T *const memory = ($T *)eb_small_product_memory();
+            const eb_lines_$T left(a, p.rows, left_stride, left_deep), right(b, p.columns, right_stride, right_deep);
+            const int down = warp & ((1 << p.down) - 1), across = warp >> p.down & ((1 << p.across) - 1), chunk = warp >> log;
+            const int rights = (int)F::LEFT << (p.chunks + p.down), size = rights + ((int)F::RIGHT << (p.chunks + p.across));
+            /* Lanes that differ in bit 0 share columns, and lanes that differ in bit 1 rows: more of a warp reads at once. A lane's first row
+               and column, and how far its next ones are. */
+            const int of_four = (lane & 1) | (lane >> 3 & 2), of_eight = lane >> 1 & 7;
+            const int row = left.deep ? of_four : ROWS * of_four, to_row = left.deep ? 4 : 1;
+            const int column = right.deep ? of_eight : COLUMNS * of_eight, to_column = right.deep ? 8 : 1;
+            const $T *const own_left = memory + ((chunk << p.down) + down) * F::LEFT + row * (left.deep ? F::LINE : 1);
+            const $T *const own_right = memory + rights + ((chunk << p.across) + across) * F::RIGHT + column * (right.deep ? F::LINE : 1);
+            const u32 address = (u32)__cvta_generic_to_shared(memory);
+            const nx once = (nx)$CHUNK << p.chunks;
+            /* While some chunks are computed with, the next ones come, if there is memory for both. */
+            const bool ahead = 2 * size * (int)sizeof($T) <= eb_small_product_room();
+            for (; group < p.groups; group += gridDim.x) {
+                const u32 line = p.inverse ? (u32)__umul64hi(group, p.inverse) : group;
+                const nx i0 = (nx)line * (TALL << p.down), j0 = (nx)(group - line * p.wide) * (WIDE << p.across);
+                $T total[ROWS][COLUMNS];
+                const auto is = [&](int r, int n) {
+                    return chunk == 0 && r * to_row < p.rows - (i0 + TALL * down + row) && n * to_column < p.columns - (j0 + WIDE * across + column);
+                };
+                const auto at = [&](int r, int n) {
+                    return c + ((eb_spacing)(i0 + TALL * down + row + r * to_row) * stride + (eb_spacing)(j0 + WIDE * across + column + n * to_column));
+                };
+#define EB_EACH _Pragma("unroll") for (int r = 0; r < ROWS; r++) _Pragma("unroll") for (int n = 0; n < COLUMNS; n++)
+                EB_EACH total[r][n] = 0;
+                nx coming = 0;
+                int half = 0, next = 0;
+                for (nx k = 0; k < p.terms; k += once) {
+                    for (; coming < p.terms && coming <= (ahead ? k + once : k); coming += once) {
+                        const u32 to = address + next * (u32)sizeof($T);
+                        if (warp % 2 == 0) left.bring<TALL>(i0, coming, p.terms, p.down, p.chunks, to, warp / 2, each);
+                        if (warp % 2 == 1 || warps == 1) right.bring<WIDE>(j0, coming, p.terms, p.across, p.chunks, to + rights * (u32)sizeof($T), warp / 2, each);
+                        eb_end_stage();
+                        if (ahead) next = next == 0 ? size : 0;
+                    }
+                    /* The first chunk of all goes on from the element. */
+                    if (k == 0 && !fresh) { EB_EACH if (is(r, n)) total[r][n] = *at(r, n); }
+                    if (coming - k > once) eb_wait_for_all_but_one(); else eb_wait_for_all();
+                    eb_meet_warps(warps);
+                    $T sum[ROWS][COLUMNS];
+                    EB_EACH sum[r][n] = k == 0 ? total[r][n] : ($T)0;
+                    const int terms = chunk < 1 << p.chunks ? (int)min(p.terms - k - (nx)chunk * $CHUNK, (nx)$CHUNK) : 0;
+                    if (terms > 0) {
+                        if (left.deep && !right.deep) eb_steps_$T<true, false>(sum, own_left + half, own_right + half, terms);
+                        else if (left.deep) eb_steps_$T<true, true>(sum, own_left + half, own_right + half, terms);
+                        else if (!right.deep) eb_steps_$T<false, false>(sum, own_left + half, own_right + half, terms);
+                        else eb_steps_$T<false, true>(sum, own_left + half, own_right + half, terms);
+                    }
+                    EB_EACH total[r][n] = k == 0 ? sum[r][n] : op_add_$T(total[r][n], sum[r][n]);
+                    /* The other chunks go through the memory of the block to whoever took the first one. */
+                    if (p.chunks > 0) {
+                        $T *const place = memory + half + (warp & ((1 << log) - 1)) * ALL + lane;
+                        eb_meet_warps(warps);
+                        if (chunk > 0 && terms > 0) { EB_EACH place[((chunk - 1) << log) * ALL + (COLUMNS * r + n) * 32] = sum[r][n]; }
+                        eb_meet_warps(warps);
+                        if (chunk == 0)
+                            for (int other = 1; other < 1 << p.chunks && k + (nx)other * $CHUNK < p.terms; other++) {
+                                EB_EACH total[r][n] = op_add_$T(total[r][n], place[((other - 1) << log) * ALL + (COLUMNS * r + n) * 32]);
+                            }
+                    }
+                    if (p.terms - k > once || group + gridDim.x < p.groups) eb_meet_warps(warps);
+                    if (ahead) half = half == 0 ? size : 0;
                 }
-            }
-            __syncthreads();
-            if (first && k0 > 0) EB_EACH(if (is) sum[r][n] = op_add_$T(out[row * stride + column], sum[r][n]);)
-            /* The other chunks go through the memory of the block to whoever took the first one, as many at a time as there is room for. */
-            const int each = room >> (eb_log(ALL) + log);
-            $T *const place = memory + (warp & ((1 << log) - 1)) * ALL + lane;
-            for (int from = 1; from < 1 << cut.chunks; from += each) {
-                const int end = (int)eb_min(from + each, 1 << cut.chunks);
-                if (chunk >= from && chunk < end) {
-                    $T *const to = place + (chunk - from) * (ALL << log);
-                    EB_EACH(to[(COLUMNS * r + n) * 32] = sum[r][n];)
-                }
-                __syncthreads();
-                for (int other = from; first && other < end && k0 + (i64)other * $CHUNK < p.terms; other++) {
-                    const $T *const more = place + (other - from) * (ALL << log);
-                    EB_EACH(sum[r][n] = op_add_$T(sum[r][n], more[(COLUMNS * r + n) * 32]);)
-                }
-                __syncthreads();
-            }
-            if (first) EB_EACH(if (is) out[row * stride + column] = sum[r][n];)
-            if (p.terms - k0 <= (i64)$CHUNK << cut.chunks) break;
-        }
+                if (fresh || p.terms > 0) { EB_EACH if (is(r, n)) *at(r, n) = total[r][n]; }
 #undef EB_EACH
+            }
+        }
     }
-    return (turn + count) % gridDim.x;
+    return (turn + p.groups) % gridDim.x;
 }

@@ -13,6 +13,8 @@ pub(crate) enum Known {
     Leaves(usize),
     /// Where the interior form of the parallel loop with this number is right.
     Interior(usize),
+    /// How the threads share the product with this number.
+    Product(usize),
     /// Whether this thread owns an element.
     Owner(usize),
 }
@@ -20,7 +22,10 @@ pub(crate) enum Known {
 impl Known {
     /// Does the first thread of a block write what all read?
     fn is_shared(self) -> bool {
-        matches!(self, Known::Plan(_) | Known::Leaves(_) | Known::Bound(_) | Known::Interior(_))
+        matches!(
+            self,
+            Known::Plan(_) | Known::Leaves(_) | Known::Bound(_) | Known::Interior(_) | Known::Product(_)
+        )
     }
 }
 

@@ -2,9 +2,11 @@
 
 use ebbtide_ir::{ArrayId, Assign, Bound, Layout, LibraryCall, LibraryOp, Way};
 
+use crate::kernel::machine::Family;
 use crate::kernel::segment::{Product, Step};
 use crate::print::c_types::{c_type, to_bits};
 use crate::print::emitter::{Emitter, line};
+use crate::print::entry::Known;
 
 impl Emitter<'_> {
     /// Prints whether arrays fit a library operation, and then the steps with it.
@@ -99,9 +101,28 @@ impl Emitter<'_> {
         if product == Product::Waits {
             let c = c.index();
             line!(self, "eb_defer_{t}(f, &r{c}, left, right, out, {rows}, {columns}, {terms});");
-        } else {
-            line!(self, "eb_matmul_{t}(f, left, right, out, {rows}, {columns}, {terms}, {fresh});");
+            return;
         }
+        match self.family {
+            Family::C => {
+                line!(self, "eb_matmul_{t}(f, left, right, out, {rows}, {columns}, {terms}, {fresh});")
+            }
+            Family::Cuda => {
+                let plan = self.plan_of_product(t, [&rows, &columns, &terms]);
+                line!(self, "eb_matmul_{t}(f, {plan}, left, right, out, {fresh});");
+            }
+        }
+    }
+
+    /// How threads share a product: it is computed on entry to the segment, by one of the warps.
+    fn plan_of_product(&mut self, t: &str, [rows, columns, terms]: [&str; 3]) -> String {
+        let number = self.calls.len() - 1;
+        let text = format!(
+            "__shared__ eb_product_plan product{number}; if (threadIdx.x == {} % blockDim.x) product{number} = eb_plan_product_{t}({rows}, {columns}, {terms});\n",
+            32 * number
+        );
+        self.entry.add(Known::Product(number), text);
+        format!("product{number}")
     }
 
     /// A chain of additions: one thread does it.
