@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{Affines, ArrayId, Facts, Op, Par, Program, Role, Stmt, ValueId, walk};
 
-use crate::kernel::segment::{By, MappingId};
+use crate::kernel::segment::{By, ProductId};
 
 /// What memory goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +68,11 @@ impl Pending {
 
     pub fn of(&self, array: ArrayId) -> impl Iterator<Item = (Touch, By)> {
         self.touches.iter().filter(move |t| t.0 == Name::Array(array)).map(|t| (t.1, t.2))
+    }
+
+    /// The products of whose elements blocks had what they touched of this array.
+    pub fn products(&self, array: ArrayId) -> impl Iterator<Item = ProductId> {
+        self.of(array).filter_map(|(_, by)| if let By::Block(product) = by { Some(product) } else { None })
     }
 
     /// Did other threads touch what goes by these names?
@@ -132,15 +137,13 @@ pub(crate) fn touches(
     touched
 }
 
-/// What a loop touches, and by which threads, where its iterations are dealt out in this way.
-pub(crate) fn touched_by(
-    program: &Program,
-    facts: &Facts,
-    par: &Par,
-    mapping: Option<MappingId>,
-) -> Vec<(ArrayId, Touch, By)> {
+/// An array, how it is touched, and by which threads.
+pub(crate) type Touched = (ArrayId, Touch, By);
+
+/// What a loop touches, and by which threads, where an iteration is run by these.
+pub(crate) fn touched_by(program: &Program, facts: &Facts, par: &Par, runs: By) -> Vec<Touched> {
     let each = touches(program, &facts.affines, par).into_iter().flat_map(|(array, (touches, own))| {
-        let by = mapping.filter(|_| own).map_or(By::Anyone, By::Owner);
+        let by = if own { runs } else { By::Anyone };
         touches.into_iter().map(move |touch| (array, touch, by))
     });
     each.collect()

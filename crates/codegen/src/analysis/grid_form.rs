@@ -67,7 +67,7 @@ pub(crate) fn grid_form(
 ) -> GridForm {
     let sums = reductions(facts, par).len();
     match manner {
-        Manner::Shares => GridForm::Bands,
+        Manner::Shares | Manner::Tiles(_) => GridForm::Bands,
         Manner::Teams if suits_teams(program, facts, par) => GridForm::Teams,
         Manner::Teams if !terms.chained => GridForm::Bands,
         Manner::Teams => GridForm::Chains(sum_chains(program, facts, par)),

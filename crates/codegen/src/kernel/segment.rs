@@ -108,6 +108,8 @@ pub(crate) enum Barrier {
 pub(crate) enum Manner {
     /// Each thread takes a share, where there is enough to share.
     Shares,
+    /// Each block takes the elements that it has of this product, and its threads share them.
+    Tiles(ProductId),
     /// Teams of threads take an iteration each: others than its owner touch an element.
     Teams,
     /// Leaves of sums are dealt out.
@@ -136,6 +138,8 @@ pub(crate) enum Whole {
 pub(crate) enum Product {
     /// Where the operation stands; so are all operations that are no products.
     AtOnce,
+    /// The same; each block takes tiles of it, beginning with the block that comes behind those of another product.
+    Tiled { id: ProductId, behind: Option<ProductId> },
     /// With others, behind a loop around it ([`Step::Settle`]).
     Waits,
 }
@@ -153,6 +157,10 @@ pub(crate) struct TimeLoop<'p> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MappingId(pub usize);
 
+/// A product of a segment, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ProductId(pub usize);
+
 /// Which threads touch elements of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum By {
@@ -162,6 +170,8 @@ pub(crate) enum By {
     First,
     /// Each element is touched by the thread that owns it.
     Owner(MappingId),
+    /// Each element is touched by the block that has the same element of this product.
+    Block(ProductId),
 }
 
 impl<'p> Step<'p> {

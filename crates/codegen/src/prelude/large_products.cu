@@ -41,7 +41,7 @@ struct eb_large_cutting {
     /* The bytes of a stage. */
     template <typename F> EB_IN u32 stage() const { return (((u32)F::LEFT << down) + ((u32)F::RIGHT << across)) << chunks; }
 };
-/* Cuts a product into so many tiles and chunks: every lane prices another way, in clock cycles of a multiprocessor, and the cheapest
+/* Cuts a product into so many tiles and chunks: every lane of a warp prices another way, in clock cycles of a multiprocessor, and the cheapest
    is taken. All terms of a round are computed by warps that share four schedulers, or wait for what the round has to fetch; it begins
    with a wait, and ends with the addition of its chunks. */
 template <typename F> EB_DO eb_large_cutting eb_large_cut_product(u32 tall, u32 broad, u32 chunks, u32 room) {
@@ -79,6 +79,7 @@ struct eb_multiplication {
     i64 stride, terms;
     i64 i, j, k;            /* where the tiles of the block, and its chunks, begin */
     eb_large_cutting cut;
+    u32 groups, wide;       /* all groups of tiles, and those side by side */
     int fresh;
     u32 turn;               /* the first block */
 };
@@ -228,32 +229,22 @@ template <typename F> struct eb_own_$T {
     }
 };
 
-/* Returns the block with which the next product may begin. */
-static __device__ __noinline__ u32 eb_large_multiply_$T() {
+static __device__ __noinline__ void eb_large_multiply_$T() {
     typedef eb_large_tile<$T> F;
     enum { ROWS = F::ROWS, COLUMNS = F::COLUMNS, TALL = F::TALL, WIDE = F::WIDE, TERMS = F::TERMS, ALL = F::ALL };
     volatile eb_multiplication &p = *eb_current_product();
     /* Others may have had the memory of the block, and not have read what the product before was. */
     __syncthreads();
-    {
-        const u32 tall = (u32)((p.left.lines + TALL - 1) / TALL), broad = (u32)((p.right.lines + WIDE - 1) / WIDE);
-        const eb_large_cutting cut = eb_large_cut_product<F>(tall, broad, (u32)eb_max((p.terms + $CHUNK - 1) / $CHUNK, 1), eb_product_room());
-        if (threadIdx.x == 0) { p.cut.down = cut.down; p.cut.across = cut.across; p.cut.chunks = cut.chunks; }
-    }
     char *const memory = eb_product_memory();
     const int warp = threadIdx.x >> 5;
 #define EB_EACH for (int r = 0; r < ROWS; r++) _Pragma("unroll") for (int n = 0; n < COLUMNS; n++)
-    for (u32 tile = eb_first_tile(p.turn);; tile += gridDim.x) {
+    for (u32 group = eb_first_group(p.turn); group < p.groups; group += gridDim.x) {
         __syncthreads();
-        {
-            const u32 tall = (u32)((p.left.lines + TALL - 1) / TALL), broad = (u32)((p.right.lines + WIDE - 1) / WIDE);
-            const u32 wide = ((broad - 1) >> p.cut.across) + 1, count = (((tall - 1) >> p.cut.down) + 1) * wide, line = tile / wide;
-            if (tile >= count) return (p.turn + count) % gridDim.x;
-            if (threadIdx.x == 0) {
-                p.i = (i64)line * (TALL << p.cut.down);
-                p.j = (i64)(tile - line * wide) * (WIDE << p.cut.across);
-                p.k = 0;
-            }
+        if (threadIdx.x == 0) {
+            const u32 wide = p.wide, line = group / wide;
+            p.i = (i64)line * (TALL << p.cut.down);
+            p.j = (i64)(group - line * wide) * (WIDE << p.cut.across);
+            p.k = 0;
         }
         __syncthreads();
         const int chunk = warp >> (p.cut.down + p.cut.across), chunks = p.cut.chunks;
@@ -388,13 +379,14 @@ EB_DO bool eb_is_large_$T(i64 rows, i64 columns, i64 terms) {
     const i64 tiles = eb_times((rows + 31) / 32, (columns + 31) / 32), chunks = eb_min((terms + $CHUNK - 1) / $CHUNK, 4);
     return eb_times(tiles, chunks) >= 3 * (i64)gridDim.x && eb_product_room() >= 2 * (int)eb_large_tile<$T>::STAGE;
 }
-EB_DO u32 eb_multiply_large_$T(eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i64 rows, i64 columns, i64 terms, i32 fresh, u32 turn) {
+EB_DO void eb_multiply_large_$T(const eb_product_plan &plan, eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i32 fresh, u32 turn) {
     volatile eb_multiplication &p = *eb_current_product();
     __syncthreads();
     if (threadIdx.x == 0) {
-        p.left.at = a.at; p.left.lines = rows; p.left.deep = a.column == 1; p.left.stride = a.column == 1 ? a.row : a.column;
-        p.right.at = b.at; p.right.lines = columns; p.right.deep = b.column != 1; p.right.stride = b.column != 1 ? b.column : b.row;
-        p.out = c.at; p.stride = c.row; p.terms = terms; p.fresh = fresh; p.turn = turn;
+        p.left.at = a.at; p.left.lines = plan.rows; p.left.deep = a.column == 1; p.left.stride = a.column == 1 ? a.row : a.column;
+        p.right.at = b.at; p.right.lines = plan.columns; p.right.deep = b.column != 1; p.right.stride = b.column != 1 ? b.column : b.row;
+        p.out = c.at; p.stride = c.row; p.terms = plan.terms; p.fresh = fresh; p.turn = turn;
+        p.cut.down = plan.down; p.cut.across = plan.across; p.cut.chunks = plan.chunks; p.groups = plan.groups; p.wide = plan.wide;
     }
-    return eb_large_multiply_$T();
+    eb_large_multiply_$T();
 }

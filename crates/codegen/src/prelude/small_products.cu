@@ -60,9 +60,6 @@ EB_DO void eb_wait_for_all() {
 enum { EB_ENOUGH_WARPS = 8 };
 /* The first warps of a block wait for each other. */
 EB_DO void eb_meet_warps(int warps) { asm volatile("bar.sync 1, %0;" :: "r"(32 * warps) : "memory"); }
-/* The first of the tiles of a product that this block takes, where the product before ended with the block before `turn`: small products
-   that do not wait for one another are computed side by side. */
-EB_DO u32 eb_first_tile(u32 turn) { return blockIdx.x >= turn ? blockIdx.x - turn : blockIdx.x + gridDim.x - turn; }
 /* The least power of two that is not less, and the greatest that is not more, as logarithms. */
 EB_DO int eb_log_above(u32 n) { return n <= 1 ? 0 : 32 - __clz(n - 1); }
 EB_DO int eb_log_below(u32 n) { return 31 - __clz(n); }
@@ -85,14 +82,49 @@ template <typename T> struct eb_tile {
     };
 };
 /* How a product is computed, as it is known on entry to a segment: a block takes 2^down × 2^across tiles over 2^chunks chunks at a
-   time, a group; so many groups there are, and so many lie side by side. */
+   time, a group of so many rows and columns. */
 struct eb_product_plan {
     nx rows, columns, terms;
-    u32 groups, wide;
+    u32 groups, wide;       /* all, and those that lie side by side */
     u64 inverse;            /* 2^64 / wide, rounded up; zero where that is one */
     i32 down, across, chunks;
-    b8 is_large;            /* it is computed otherwise */
+    i32 tall, broad;
+    b8 is_large;
 };
+/* The groups of a product whose tiles have so many rows and columns. Of a product without elements there is one. */
+EB_DO void eb_lay_groups(eb_product_plan &p, int rows, int columns) {
+    p.tall = rows << p.down;
+    p.broad = columns << p.across;
+    p.wide = (u32)((p.columns - 1) / p.broad) + 1;
+    p.inverse = p.wide == 1 ? 0 : ~(u64)0 / p.wide + 1;
+    p.groups = ((u32)((p.rows - 1) / p.tall) + 1) * p.wide;
+}
+/* In which line of groups a group is, counted from the top. */
+EB_DO u32 eb_line_of_group(const eb_product_plan &p, u32 group) { return p.inverse ? (u32)__umul64hi(group, p.inverse) : group; }
+/* Small products that do not wait for one another are computed side by side: one begins with the block that comes behind those of another. */
+EB_DO u32 eb_turn_behind(u32 turn, const eb_product_plan &p) { return (turn + p.groups) % gridDim.x; }
+/* The first group that this block takes, of those from the block `turn` on. */
+EB_DO u32 eb_first_group(u32 turn) { return blockIdx.x >= turn ? blockIdx.x - turn : blockIdx.x + gridDim.x - turn; }
+/* The iterations of a loop over elements that belong to a group, by the first ones and how many; those outside of the product belong to
+   the nearest group. */
+struct eb_region { i64 row, rows, column, columns; };
+EB_DO eb_region eb_region_of(const eb_product_plan &p, u32 group, i64 f0, i64 e0, i64 f1, i64 e1) {
+    const u32 line = eb_line_of_group(p, group), nth = group - line * p.wide;
+    const i64 i = (i64)line * p.tall, j = (i64)nth * p.broad;
+    const i64 top = line == 0 ? f0 : eb_max(f0, i), left = nth == 0 ? f1 : eb_max(f1, j);
+    const i64 bottom = group + p.wide >= p.groups ? f0 + e0 : eb_min(f0 + e0, i + p.tall), right = nth + 1 == p.wide ? f1 + e1 : eb_min(f1 + e1, j + p.broad);
+    return {top, eb_max(bottom - top, 0), left, eb_max(right - left, 0)};
+}
+/* What a thread takes of a region, of which its block has all. */
+EB_DO eb_deal eb_share_region(i64 rows, i64 row, i64 together) {
+    eb_deal d = {EB_NOTHING, EB_NOTHING, 0, rows};
+    if (rows <= 0 || row <= 0) return d;
+    const int shift = 32 - __clz((int)eb_min(row, blockDim.x) - 1), workers = max(blockDim.x >> shift, 1);
+    d.columns = 1 << shift;
+    d.band = eb_band(rows, together, workers);
+    if (threadIdx.x >> shift < workers) { d.column = threadIdx.x & (d.columns - 1); d.nth = threadIdx.x >> shift; }
+    return d;
+}
 /* The memory of the block for products, the one that the launch adds where it is more, and its bytes. */
 EB_DO bool eb_product_is_added() { return eb_product_room() > EB_BLOCK_WORDS * 8; }
 EB_DO char *eb_small_product_memory() { return eb_product_is_added() ? eb_product_memory() : (char *)eb_block_memory(); }
@@ -117,9 +149,7 @@ template <typename T> EB_DO void eb_cut_product(eb_product_plan &p) {
     while (p.down + p.across > 0 && !fits()) {
         if (p.down > p.across) p.down--; else p.across--;
     }
-    p.wide = ((broad - 1) >> p.across) + 1;
-    p.inverse = p.wide == 1 ? 0 : ~(u64)0 / p.wide + 1;
-    p.groups = (((tall - 1) >> p.down) + 1) * p.wide;
+    eb_lay_groups(p, F::TALL, F::WIDE);
 }
 #endif
 struct eb_matrix_$T { $T *at; i64 row, column; };
@@ -241,13 +271,13 @@ EB_DO void eb_steps_$T($T (&sum)[eb_tile<$T>::ROWS][eb_tile<$T>::COLUMNS], const
     }
 }
 
-/* The product begins with block `turn`; the one with which the next product may begin is returned. */
-static __device__ __noinline__ u32 eb_multiply_$T(const eb_product_plan *given, const $T *a, eb_spacing left_stride, bool left_deep, const $T *b,
+/* The product begins with block `turn`. */
+static __device__ __noinline__ void eb_multiply_$T(const eb_product_plan *given, const $T *a, eb_spacing left_stride, bool left_deep, const $T *b,
                                                   eb_spacing right_stride, bool right_deep, $T *c, eb_spacing stride, bool fresh, u32 turn) {
     typedef eb_tile<$T> F;
     enum { ROWS = F::ROWS, COLUMNS = F::COLUMNS, TALL = F::TALL, WIDE = F::WIDE, ALL = F::ALL };
     const eb_product_plan p = *given;
-    u32 group = eb_first_tile(turn);
+    u32 group = eb_first_group(turn);
     if (group < p.groups) {
         /* Others may have had the memory of the block. */
         __syncthreads();
@@ -271,8 +301,8 @@ static __device__ __noinline__ u32 eb_multiply_$T(const eb_product_plan *given, 
             /* While some chunks are computed with, the next ones come, if there is memory for both. */
             const bool ahead = 2 * size * (int)sizeof($T) <= eb_small_product_room();
             for (; group < p.groups; group += gridDim.x) {
-                const u32 line = p.inverse ? (u32)__umul64hi(group, p.inverse) : group;
-                const nx i0 = (nx)line * (TALL << p.down), j0 = (nx)(group - line * p.wide) * (WIDE << p.across);
+                const u32 line = eb_line_of_group(p, group);
+                const nx i0 = (nx)line * p.tall, j0 = (nx)(group - line * p.wide) * p.broad;
                 $T total[ROWS][COLUMNS];
                 const auto is = [&](int r, int n) {
                     return chunk == 0 && r * to_row < p.rows - (i0 + TALL * down + row) && n * to_column < p.columns - (j0 + WIDE * across + column);
@@ -325,5 +355,4 @@ static __device__ __noinline__ u32 eb_multiply_$T(const eb_product_plan *given, 
             }
         }
     }
-    return (turn + p.groups) % gridDim.x;
 }

@@ -29,6 +29,7 @@ impl Emitter<'_> {
             leaves,
             mapping: &|par| self.mapping(par),
             manner: &|par| self.manner(par),
+            tiles: self.family == Family::Cuda,
             interchanged: &|l| self.interchange(l).is_some(),
         };
         let steps = sharing.segment(block);

@@ -12,6 +12,7 @@ use crate::analysis::packed_tapes::PackedTapes;
 use crate::analysis::thread_ownership::{Mapping, OnEntry};
 use crate::kernel::machine::{Family, Target, Width};
 use crate::kernel::name::Name;
+use crate::kernel::segment::ProductId;
 use crate::kernel::term_runs::TermRuns;
 use crate::print::c_types::{c_literal, format};
 use crate::print::entry::Entry;
@@ -75,6 +76,8 @@ pub(crate) struct Emitter<'p> {
     called: BTreeSet<(Item, usize)>,
     /// The ways in which loops of the segment being printed are dealt out between threads.
     pub mappings: Vec<Mapping>,
+    /// By product of the segment being printed, on a GPU: the one behind whose blocks it begins.
+    pub behind: BTreeMap<ProductId, Option<ProductId>>,
     /// What is known on entry to the segment being printed.
     pub known_on_entry: OnEntry,
     /// What is computed once, on entry to it.
@@ -146,6 +149,7 @@ impl<'p> Emitter<'p> {
             waiting_places: BTreeMap::new(),
             called: BTreeSet::new(),
             mappings: Vec::new(),
+            behind: BTreeMap::new(),
             known_on_entry: OnEntry::default(),
             entry: Entry::default(),
             unlike: Vec::new(),

@@ -2,6 +2,8 @@
 
 use ebbtide_ir::ValueId;
 
+use crate::kernel::segment::ProductId;
+
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
@@ -13,8 +15,8 @@ pub(crate) enum Known {
     Leaves(usize),
     /// Where the interior form of the parallel loop with this number is right.
     Interior(usize),
-    /// How the threads share the product with this number.
-    Product(usize),
+    /// How blocks share a product.
+    Product(ProductId),
     /// Whether this thread owns an element.
     Owner(usize),
 }

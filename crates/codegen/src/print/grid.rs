@@ -149,7 +149,7 @@ impl Emitter<'_> {
         };
         let counted = TermRuns { batch, ..term_runs(program, facts, par) };
         self.counts_runs(par, &counted);
-        self.grid_nest(&grid, par, reductions);
+        self.grid_nest(&grid, par, manner, reductions);
         self.counting = TermRuns::default();
     }
 

@@ -9,6 +9,7 @@ use crate::kernel::grid::{
 };
 use crate::kernel::machine::LONG_CHAIN;
 use crate::kernel::name::{Name, Ty};
+use crate::kernel::segment::{Manner, ProductId};
 use crate::print::body_sums::most_sums;
 use crate::print::c_types::{c_type, neutral, to_bits};
 use crate::print::emitter::{Emitter, line};
@@ -28,6 +29,8 @@ pub(crate) struct Printed<'a> {
     pub narrowing: String,
     /// The number of the interval that all rows share, where it was computed on entry to the segment.
     pub on_entry: Option<usize>,
+    /// The product to whose blocks it keeps.
+    pub product: Option<ProductId>,
 }
 
 impl Printed<'_> {
@@ -53,7 +56,7 @@ pub(crate) struct At<'a> {
 
 impl Emitter<'_> {
     /// Prints a tree; the ranges of the loop are printed.
-    pub fn grid_nest(&mut self, grid: &Grid, par: &Par, reductions: &[(Combine, &Store)]) {
+    pub fn grid_nest(&mut self, grid: &Grid, par: &Par, manner: Manner, reductions: &[(Combine, &Store)]) {
         let mut exit = 0;
         visit(&grid.body, &mut |node| {
             if let Node::Label(label) = node {
@@ -69,12 +72,17 @@ impl Emitter<'_> {
                 names = names_on_entry(found, number);
             }
         }
-        let printed = Printed { grid, par, reductions, names, narrowing: narrowing_text, on_entry };
+        let product = if let Manner::Tiles(product) = manner { Some(product) } else { None };
+        let printed = Printed { grid, par, reductions, names, narrowing: narrowing_text, on_entry, product };
         let at = At { cx: Context::often(exit), around: None, place: "at", count: "noted", again: "0" };
         self.in_global_memory(par);
         if grid.cut == Cut::Bands {
             self.dealt_bands(&printed);
-            return self.nodes(&printed, at, &grid.body);
+            self.nodes(&printed, at, &grid.body);
+            if product.is_some() {
+                line!(self, "}}");
+            }
+            return;
         }
         line!(self, "if (rows > 0 && row > 0) {{");
         (0..reductions.len()).for_each(|k| line!(self, "int seen{k} = 0;"));
@@ -274,7 +282,10 @@ impl Emitter<'_> {
                 line!(self, "}}");
             }
             Over::OfWindow => {
-                line!(self, "EB_LOOP for (i64 at = f->thread; at < here; at += f->threads) {{ {OF_BATCH}");
+                line!(
+                    self,
+                    "EB_LOOP for (i64 at = here < f->threads ? eb_spread() : f->thread; at < here; at += f->threads) {{ {OF_BATCH}"
+                );
                 self.of_iteration(printed, at, l);
                 line!(self, "}}");
             }

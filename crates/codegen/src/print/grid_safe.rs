@@ -1,7 +1,10 @@
 //! Which iterations of a parallel loop need no checks on a grid, as CUDA C: a proof, or the interior of rows.
 
+use ebbtide_ir::Par;
+
 use crate::kernel::grid::Safe;
 use crate::kernel::interval::Rows;
+use crate::kernel::segment::ProductId;
 use crate::print::emitter::{Emitter, line};
 use crate::print::grid_nest::Printed;
 use crate::print::interior_on_entry::corners;
@@ -16,11 +19,14 @@ impl Emitter<'_> {
         match tests.and_then(|tests| Some((tests, self.dealt_on_entry(par, Some(tests))?))) {
             Some((tests, number)) => {
                 line!(self, "const i64 jf = f{last}; i64 wild = 0; (void)wild;");
-                line!(
-                    self,
-                    "const eb_plan plan = plan{number}; const eb_deal deal = {{column{number}, plan.columns, nth{number}, plan.band}};"
-                );
-                line!(self, "const nx few_rows = plan.rows, few_columns = plan.row;");
+                line!(self, "const eb_plan plan = plan{number};");
+                if printed.product.is_none() {
+                    line!(
+                        self,
+                        "const eb_deal deal = {{column{number}, plan.columns, nth{number}, plan.band}};"
+                    );
+                    line!(self, "const nx few_rows = plan.rows, few_columns = plan.row;");
+                }
                 match self.is_known_on_entry(tests) {
                     true => line!(self, "const b8 proved = plan.proved;"),
                     false => line!(self, "const b8 proved = {};", proved(tests, &narrow(last))),
@@ -28,17 +34,44 @@ impl Emitter<'_> {
             }
             None => {
                 self.safe(printed);
-                self.dealt_on_entry(par, None);
-                self.deal(par, "jf");
-                line!(
-                    self,
-                    "const nx few_rows = (nx)rows, few_columns = (nx)row; (void)few_rows; (void)few_columns;"
-                );
+                if printed.product.is_none() {
+                    self.dealt_on_entry(par, None);
+                    self.deal(par, "jf");
+                    self.few();
+                }
             }
         }
         if tests.is_some() {
             line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;");
         }
+        if let Some(product) = printed.product {
+            self.dealt_tiles(par, product);
+        }
+    }
+
+    /// Begins a loop over the groups of a product that the block of a thread has: what the thread takes of each.
+    fn dealt_tiles(&mut self, par: &Par, product: ProductId) {
+        let (plan, turn) = (format!("product{}", product.0), self.turn_of(product));
+        // Other threads of the block may have stored what this one reads.
+        line!(self, "__syncthreads();");
+        line!(
+            self,
+            "for (u32 group = eb_first_group({turn}); group < {plan}.groups; group += gridDim.x) {{ const eb_region region = eb_region_of({plan}, group, f0, e0, f1, e1);"
+        );
+        line!(
+            self,
+            "const i64 f0 = region.row, rows = region.rows, jf = region.column, row = region.columns;"
+        );
+        line!(self, "const eb_deal deal = eb_share_region(rows, row, {});", self.rows_together(par));
+        self.few();
+    }
+
+    /// The number of rows and columns, which are narrow where the loop is proved.
+    fn few(&mut self) {
+        line!(
+            self,
+            "const nx few_rows = (nx)rows, few_columns = (nx)row; (void)few_rows; (void)few_columns;"
+        );
     }
 
     /// Whether all iterations are proved; or the interval of columns on which the interior form is right in all rows that are

@@ -2,8 +2,7 @@
 
 use ebbtide_ir::{ArrayId, Assign, Bound, Layout, LibraryCall, LibraryOp, Way};
 
-use crate::kernel::machine::Family;
-use crate::kernel::segment::{Product, Step};
+use crate::kernel::segment::{Product, ProductId, Step, Steps};
 use crate::print::c_types::{c_type, to_bits};
 use crate::print::emitter::{Emitter, line};
 use crate::print::entry::Known;
@@ -98,31 +97,42 @@ impl Emitter<'_> {
         let fresh = i32::from(into == Assign::Replace);
         let [left, right, out] = [a, b, (c, Layout::Plain)].map(matrix);
         line!(self, "const eb_matrix_{t} left = {left}, right = {right}, out = {out};");
-        if product == Product::Waits {
-            let c = c.index();
-            line!(self, "eb_defer_{t}(f, &r{c}, left, right, out, {rows}, {columns}, {terms});");
-            return;
-        }
-        match self.family {
-            Family::C => {
+        match product {
+            Product::Waits => {
+                let c = c.index();
+                line!(self, "eb_defer_{t}(f, &r{c}, left, right, out, {rows}, {columns}, {terms});");
+            }
+            Product::AtOnce => {
                 line!(self, "eb_matmul_{t}(f, left, right, out, {rows}, {columns}, {terms}, {fresh});")
             }
-            Family::Cuda => {
-                let plan = self.plan_of_product(t, [&rows, &columns, &terms]);
-                line!(self, "eb_matmul_{t}(f, {plan}, left, right, out, {fresh});");
+            Product::Tiled { id, .. } => {
+                let (plan, turn) = (format!("product{}", id.0), self.turn_of(id));
+                let entry = format!(
+                    "__shared__ eb_product_plan {plan}; if (threadIdx.x / 32 == {} % (blockDim.x / 32)) eb_plan_product_{t}(&{plan}, {rows}, {columns}, {terms});\n",
+                    id.0
+                );
+                self.entry.add(Known::Product(id), entry);
+                line!(self, "eb_matmul_{t}({plan}, left, right, out, {fresh}, {turn});");
             }
         }
     }
 
-    /// How threads share a product: it is computed on entry to the segment, by one of the warps.
-    fn plan_of_product(&mut self, t: &str, [rows, columns, terms]: [&str; 3]) -> String {
-        let number = self.calls.len() - 1;
-        let text = format!(
-            "__shared__ eb_product_plan product{number}; if (threadIdx.x == {} % blockDim.x) product{number} = eb_plan_product_{t}({rows}, {columns}, {terms});\n",
-            32 * number
-        );
-        self.entry.add(Known::Product(number), text);
-        format!("product{number}")
+    /// Finds out beside which products those of a segment are computed. The depth of recursion is that of nesting in the source.
+    pub fn find_products(&mut self, steps: &Steps) {
+        for step in steps {
+            if let Step::Operation(_, Product::Tiled { id, behind }) = step {
+                self.behind.insert(*id, *behind);
+            }
+            step.inner().for_each(|steps| self.find_products(steps));
+        }
+    }
+
+    /// The block that has the first tile of a product.
+    pub fn turn_of(&self, product: ProductId) -> String {
+        match self.behind.get(&product).copied().flatten() {
+            Some(other) => format!("eb_turn_behind({}, product{})", self.turn_of(other), other.0),
+            None => "0".to_string(),
+        }
     }
 
     /// A chain of additions: one thread does it.

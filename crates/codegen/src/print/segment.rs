@@ -48,6 +48,8 @@ impl Emitter<'_> {
         let packed = self.open_packed_tapes(&taped);
         self.variables(block, &names, &waiting);
         let steps = self.steps_of(block);
+        self.behind.clear();
+        self.find_products(&steps);
         let (statements, ()) = self.apart(|text| text.steps(&steps));
         let statements = self.place_loops(&statements);
         // What the statements want to be computed on entry is known when they are printed.
@@ -433,7 +435,7 @@ impl Emitter<'_> {
         line!(self, "{{");
         let mine = match by {
             By::Owner(mapping) => self.owns(mapping, s.index),
-            By::First | By::Anyone => "f->thread == 0".to_string(),
+            By::First | By::Anyone | By::Block(_) => "f->thread == 0".to_string(),
         };
         line!(self, "if ({mine}) {element} = {value}; }}");
     }

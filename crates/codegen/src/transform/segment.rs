@@ -10,15 +10,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
     After, ArrayId, Block, Combine, Facts, LibraryCall, LibraryOp, LocalId, Loop, LoopId, LoopKind, Op, Par,
-    Program, Push, Region, Stmt, Store, Undone, ValueId,
+    Program, Push, Region, Stmt, Store, Undone, ValueId, walk,
 };
 
 use crate::analysis::alone::loops_for_one;
-use crate::analysis::barriers::{Pending, Touch, exchanged_with, touched_by};
+use crate::analysis::barriers::{Pending, Touch, Touched, exchanged_with, touched_by, touches};
 use crate::analysis::bounds_proof::Prover;
 use crate::analysis::names::{reductions, values_inside};
 use crate::analysis::packed_tapes::{OnTape, PackedTapes, on_tape};
-use crate::kernel::segment::{Barrier, By, Manner, MappingId, Product, Step, Steps, TimeLoop, Whole};
+use crate::analysis::thread_ownership::has_owners;
+use crate::kernel::segment::{
+    Barrier, By, Manner, MappingId, Product, ProductId, Step, Steps, TimeLoop, Whole,
+};
 
 /// How a machine runs what it shares between threads.
 pub(crate) struct Sharing<'a> {
@@ -33,6 +36,8 @@ pub(crate) struct Sharing<'a> {
     /// How the iterations of a parallel loop are dealt out, if that is known on entry to the segment.
     pub mapping: &'a dyn Fn(&Par) -> Option<MappingId>,
     pub manner: &'a dyn Fn(&Par) -> Manner,
+    /// Do blocks of threads take tiles of products?
+    pub tiles: bool,
     /// Does a loop run inside the parallel loops of its iterations, where that can be?
     pub interchanged: &'a dyn Fn(&Loop) -> bool,
 }
@@ -57,8 +62,24 @@ impl<'p> Sharing<'_> {
         let (pending, waiting) = (Pending::default(), BTreeSet::new());
         let for_one = loops_for_one(self.program, self.packed, block);
         let (alone, sums_are_read, late, steps) = (false, false, Vec::new(), Steps::new());
-        let mut placing =
-            Placing { sharing: self, pending, waiting, for_one, alone, sums_are_read, late, steps };
+        let mut calls = Vec::new();
+        walk(block, &mut |stmt| {
+            if let Stmt::Library(call) = stmt {
+                calls.push(std::ptr::from_ref(call));
+            }
+        });
+        let mut placing = Placing {
+            sharing: self,
+            pending,
+            waiting,
+            for_one,
+            alone,
+            sums_are_read,
+            late,
+            calls,
+            beside: None,
+            steps,
+        };
         placing.block(block);
         placing.steps
     }
@@ -77,6 +98,10 @@ struct Placing<'s, 'a, 'p> {
     sums_are_read: bool,
     /// What thread 0 stores where all threads have met again, in order: they may still read what was there.
     late: Vec<(Option<Combine>, &'p Store)>,
+    /// The library operations of the segment: the number of a product is its place here.
+    calls: Vec<*const LibraryCall>,
+    /// The last product since all threads met, of those in a row.
+    beside: Option<ProductId>,
     steps: Steps<'p>,
 }
 
@@ -88,9 +113,18 @@ impl<'p> Placing<'_, '_, 'p> {
         std::mem::replace(&mut self.steps, before)
     }
 
+    /// Steps that may be left out, or run again: products inside and outside are not in a row.
+    fn apart(&mut self, write: impl FnOnce(&mut Self)) -> Steps<'p> {
+        self.beside = None;
+        let steps = self.inside(write);
+        self.beside = None;
+        steps
+    }
+
     /// All threads meet here.
     fn meet(&mut self) {
         self.pending = Pending::default();
+        self.beside = None;
         self.steps.push(Step::Barrier(Barrier::Always));
         for (how, store) in std::mem::take(&mut self.late) {
             self.steps.push(Step::Store { store, how, by: By::First });
@@ -177,9 +211,9 @@ impl<'p> Placing<'_, '_, 'p> {
             }
             Stmt::If(branch) => {
                 let before = self.pending.clone();
-                let then = self.inside(|inner| inner.block(&branch.then));
+                let then = self.apart(|inner| inner.block(&branch.then));
                 let after = std::mem::replace(&mut self.pending, before);
-                let otherwise = self.inside(|inner| inner.block(&branch.otherwise));
+                let otherwise = self.apart(|inner| inner.block(&branch.otherwise));
                 self.pending = after.or(&self.pending);
                 self.steps.push(Step::If { condition: branch.condition, then, otherwise });
             }
@@ -300,17 +334,23 @@ impl<'p> Placing<'_, '_, 'p> {
         self.pending.mix(&names);
     }
 
-    /// Each thread touches a part of these arrays, in these steps.
-    fn parts(&mut self, reads: &[ArrayId], writes: &[ArrayId], steps: impl IntoIterator<Item = Step<'p>>) {
-        let conflicts = |arrays: &[ArrayId], touch| {
-            arrays.iter().any(|array| self.pending.conflicts(*array, touch, By::Anyone))
+    /// Each thread touches a part of these arrays, in a step; what is written, by these threads.
+    fn parts(
+        &mut self,
+        reads: &[ArrayId],
+        (writes, by): (&[ArrayId], By),
+        step: impl FnOnce(&Self) -> Step<'p>,
+    ) {
+        let conflicts = |arrays: &[ArrayId], touch, by| {
+            arrays.iter().any(|array| self.pending.conflicts(*array, touch, by))
         };
-        if self.pending.leaves || conflicts(reads, Touch::Read) || conflicts(writes, Touch::Write) {
+        let conflict = conflicts(reads, Touch::Read, By::Anyone) || conflicts(writes, Touch::Write, by);
+        if self.pending.leaves || conflict {
             self.meet();
         }
-        self.steps.extend(steps);
+        self.steps.push(step(self));
         reads.iter().for_each(|array| self.pending.note(*array, Touch::Read, By::Anyone));
-        writes.iter().for_each(|array| self.wrote(*array, By::Anyone));
+        writes.iter().for_each(|array| self.wrote(*array, by));
     }
 
     /// Has the array one element, of which thread 0 takes care? The threads of a CPU may deal out a single one in another way.
@@ -325,7 +365,7 @@ impl<'p> Placing<'_, '_, 'p> {
             Whole::Keep(a) => (Some(a), None),
         };
         if !read.into_iter().chain(written).all(|a| self.is_of_first(a)) {
-            return self.parts(read.as_slice(), written.as_slice(), [Step::Whole(whole)]);
+            return self.parts(read.as_slice(), (written.as_slice(), By::Anyone), |_| Step::Whole(whole));
         }
         let conflicts =
             |a: Option<ArrayId>, touch| a.is_some_and(|a| self.pending.conflicts(a, touch, By::First));
@@ -340,14 +380,32 @@ impl<'p> Placing<'_, '_, 'p> {
     fn library(&mut self, call: &'p LibraryCall) {
         let steps = self.inside(|inner| {
             let waits = call.writes.iter().any(|matrix| inner.waiting.contains(matrix));
-            let product = if waits { Product::Waits } else { Product::AtOnce };
-            inner.parts(&call.reads, &call.writes, [Step::Operation(call, product)]);
+            match inner.tiled(call).filter(|_| !waits) {
+                Some(id) => {
+                    let product = |placing: &Self| Product::Tiled { id, behind: placing.beside };
+                    let step = |placing: &Self| Step::Operation(call, product(placing));
+                    inner.parts(&call.reads, (&call.writes, By::Block(id)), step);
+                    inner.beside = Some(id);
+                }
+                None => {
+                    let product = if waits { Product::Waits } else { Product::AtOnce };
+                    let step = |_: &Self| Step::Operation(call, product);
+                    inner.parts(&call.reads, (&call.writes, By::Anyone), step);
+                }
+            }
             if let LibraryOp::Custom(_) = call.op {
                 // The host may have failed.
                 inner.meet();
             }
         });
         self.steps.push(Step::Library(call, steps));
+    }
+
+    /// The number of a product of which blocks take tiles.
+    fn tiled(&self, call: &LibraryCall) -> Option<ProductId> {
+        let tiled = self.sharing.tiles && matches!(call.op, LibraryOp::Matmul { .. });
+        let number = || self.calls.iter().position(|known| std::ptr::eq(*known, call));
+        tiled.then(number).flatten().map(ProductId)
     }
 
     fn push(&mut self, push: &'p Push) {
@@ -457,10 +515,10 @@ impl<'p> Placing<'_, '_, 'p> {
     fn once(&mut self, l: &'p Loop, begun: &Pending) -> (TimeLoop<'p>, Pending) {
         let (mut head, mut left) = (Steps::new(), begun.clone());
         if let LoopKind::While { head: block, .. } = &l.kind {
-            head = self.inside(|inner| inner.block(block));
+            head = self.apart(|inner| inner.block(block));
             left.clone_from(&self.pending);
         }
-        let body = self.inside(|inner| inner.block(&l.body));
+        let body = self.apart(|inner| inner.block(&l.body));
         if l.until.is_some() {
             left = left.or(&self.pending);
         }
@@ -472,18 +530,44 @@ impl<'p> Placing<'_, '_, 'p> {
         self.steps.push(Step::Par(par, steps));
     }
 
+    /// May any of these touches meet another one?
+    fn conflict(&self, touched: &[Touched]) -> bool {
+        touched.iter().any(|(array, touch, by)| self.pending.conflicts(*array, *touch, *by))
+    }
+
+    /// The product to whose blocks a loop can keep, so that none has to wait for another one; and what it touches then.
+    fn product_of(&self, par: &Par) -> Option<(ProductId, Vec<Touched>)> {
+        let Sharing { program, facts, .. } = *self.sharing;
+        let mut long = false;
+        walk(&par.body, &mut |stmt| long |= matches!(stmt, Stmt::Loop(_)));
+        // Blocks without a tile would be idle for long.
+        if long || par.ranges.len() != 2 || !has_owners(facts, par) {
+            return None;
+        }
+        let touched = touches(program, &facts.affines, par);
+        let products: BTreeSet<ProductId> =
+            touched.keys().flat_map(|array| self.pending.products(*array)).collect();
+        let by_block = products.into_iter().map(|id| (id, touched_by(program, facts, par, By::Block(id))));
+        by_block.into_iter().find(|(_, touched)| !self.conflict(touched))
+    }
+
     fn parallel(&mut self, par: &'p Par) {
         let Sharing { program, facts, .. } = *self.sharing;
-        let manner = (self.sharing.manner)(par);
-        let touched = touched_by(program, facts, par, (self.sharing.mapping)(par));
-        let conflicts = |(a, touch, by): &(ArrayId, Touch, By)| self.pending.conflicts(*a, *touch, *by);
+        let mut manner = (self.sharing.manner)(par);
+        let owner = (self.sharing.mapping)(par).map_or(By::Anyone, By::Owner);
+        let mut touched = touched_by(program, facts, par, owner);
+        let prover = Prover { program, facts, inside: &values_inside(par) };
+        let proved = prover.proof(par).is_some();
         let any = manner == Manner::Teams && !self.pending.is_empty();
-        if any || self.pending.leaves || touched.iter().any(conflicts) {
-            self.meet();
+        if any || self.pending.leaves || self.conflict(&touched) {
+            match self.product_of(par).filter(|_| proved && manner == Manner::Shares && !self.pending.leaves)
+            {
+                Some((product, by_block)) => (manner, touched) = (Manner::Tiles(product), by_block),
+                None => self.meet(),
+            }
         }
         self.steps.push(Step::Iterations(par, manner));
-        let prover = Prover { program, facts, inside: &values_inside(par) };
-        if manner == Manner::Shares && prover.proof(par).is_some() {
+        if matches!(manner, Manner::Shares | Manner::Tiles(_)) && proved {
             self.steps.push(Step::Barrier(Barrier::UnlessProved));
             touched.into_iter().for_each(|(array, touch, by)| self.pending.note(array, touch, by));
         } else {

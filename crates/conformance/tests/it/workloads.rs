@@ -201,6 +201,54 @@ pub fn products_beside_sums_of_all_kinds_are_the_same_everywhere() {
     }
 }
 
+/// Loops over elements of products, over all of them and some, before and behind others that touch them: on a GPU they keep to the blocks
+/// that have the elements.
+#[test]
+pub fn loops_over_elements_of_products_are_the_same_everywhere() {
+    for (ty, of) in [("f32", "f32"), ("f64", "")] {
+        let program = parse(&format!(
+            "program p(a: &Array2<{ty}>, b: &Array2<{ty}>, c: &mut Array2<{ty}>, d: &mut Array2<{ty}>, u: &mut Array2<{ty}>, steps: usize) {{
+                let n = c.dim(0);
+                let m = c.dim(1);
+                for t in 0..steps {{
+                    add_matmul(a, b, c);
+                    add_matmul(a, b, d);
+                    for (i, j) in par(0..n, 0..m) {{
+                        d[[i, j]] = d[[i, j]] * 0.5{of} + u[[i, j]];
+                    }}
+                    for (i, j) in par(n / 3..n, m / 2..m) {{
+                        u[[i, j]] = d[[i, j]] - u[[i, j]];
+                    }}
+                    for (i, j) in par(0..n, 0..m) {{
+                        c[[i, j]] = (c[[i, j]] * 0.01{of}).tanh();
+                    }}
+                    if t % 2 == 0 {{
+                        matmul(a, b, u);
+                        for (i, j) in par(0..n, 0..m) {{
+                            u[[i, j]] = u[[i, j]] + c[[n - 1 - i, j]];
+                        }}
+                    }}
+                    for (i, j) in par(0..n, 0..m) {{
+                        d[[i, j]] = u[[i, m - 1 - j]] * 0.25{of} + d[[i, j]];
+                    }}
+                }}
+            }}"
+        ))
+        .unwrap();
+        for (n, m, k) in [(0, 3, 2), (1, 1, 1), (5, 3, 0), (33, 17, 40), (64, 150, 64), (300, 70, 200)] {
+            let inputs = [
+                Input::Array(vec![n, k], 1),
+                Input::Array(vec![k, m], 2),
+                Input::Array(vec![n, m], 3),
+                Input::Array(vec![n, m], 4),
+                Input::Array(vec![n, m], 5),
+                Input::Scalar(Literal::from(4usize)),
+            ];
+            check(&program, &inputs).unwrap();
+        }
+    }
+}
+
 /// Beside sums at elements that data choose, with as many terms as the source or data say.
 #[test]
 pub fn sums_beside_ordered_sums_are_the_same_everywhere() {

@@ -13,7 +13,7 @@ use ebbtide_ir::{
     ArrayId, Assign, Combine, Layout, LibraryCall, LibraryOp, LocalId, LoopKind, Par, Program, Type, ValueId,
 };
 
-use super::{Barrier, By, Manner, MappingId, Product, Step, Steps, TimeLoop, Whole};
+use super::{Barrier, By, Manner, MappingId, Product, ProductId, Step, Steps, TimeLoop, Whole};
 use crate::kernel::interpret::{Iteration, Memory};
 use crate::kernel::name::Name;
 use crate::kernel::stmt::Body;
@@ -183,7 +183,7 @@ impl Thread<'_> {
             Step::Store { store, how, by } => {
                 let index: Vec<i64> = store.index.as_slice().iter().map(|v| self.value(*v) as i64).collect();
                 let mine = match by {
-                    By::First | By::Anyone => self.number == 0,
+                    By::First | By::Anyone | By::Block(_) => self.number == 0,
                     By::Owner(mapping) => {
                         let (from, to) = (self.segment.domain)(*mapping);
                         let (from, to) = (self.value(from) as i64, self.value(to) as i64);
@@ -297,6 +297,7 @@ impl Thread<'_> {
         let mut mine = bounds.clone();
         match manner {
             Manner::Shares => mine[0] = self.share(bounds[0]),
+            Manner::Tiles(product) => mine[0] = self.rows_of_product(product, bounds[0]),
             _ if self.number + 1 == self.threads => {}
             _ => return,
         }
@@ -332,6 +333,15 @@ impl Thread<'_> {
         }
     }
 
+    /// Those of some rows that this thread has of a product, and those outside of it that are nearest to them.
+    fn rows_of_product(&mut self, product: ProductId, (from, to): (i64, i64)) -> (i64, i64) {
+        let call = product_of(self.segment.steps, product).expect("a loop keeps to a product of its segment");
+        let rows = self.shared().memory.shapes[call.writes[0].index()][0];
+        let (first, end) = self.share((0, rows));
+        let first = if self.number == 0 { from } else { first.clamp(from, to) };
+        (first, if self.number + 1 == self.threads { to } else { end.clamp(from, to) })
+    }
+
     /// `c += aᵀ · b`: at once into this thread's part of the matrix, or later.
     fn product(&mut self, call: &LibraryCall, when: Product) {
         let (left, right, into) = (Layout::Transposed, Layout::Plain, Assign::Add);
@@ -343,7 +353,7 @@ impl Thread<'_> {
         });
         let factors: Vec<Factor> = factors.collect();
         match when {
-            Product::AtOnce => self.add_product(matrix, &factors),
+            Product::AtOnce | Product::Tiled { .. } => self.add_product(matrix, &factors),
             Product::Waits => self.waiting.entry(matrix).or_default().push(factors),
         }
     }
@@ -370,4 +380,12 @@ impl Thread<'_> {
             self.change(array, &[], |old| total.map_or(old, |total| combine(how, ty, old, total)));
         }
     }
+}
+
+/// The operation that has this number as a product. The depth of recursion is that of nesting in the source.
+fn product_of<'p>(steps: &Steps<'p>, product: ProductId) -> Option<&'p LibraryCall> {
+    steps.iter().find_map(|step| match step {
+        Step::Operation(call, Product::Tiled { id, .. }) if *id == product => Some(*call),
+        _ => step.inner().find_map(|steps| product_of(steps, product)),
+    })
 }

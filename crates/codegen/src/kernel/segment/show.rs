@@ -75,6 +75,7 @@ impl Shown<'_> {
                     By::Anyone => "anyone".to_string(),
                     By::First => "thread 0".to_string(),
                     By::Owner(mapping) => format!("its owner in loops of mapping {}", mapping.0),
+                    By::Block(product) => format!("the block that has it of product {}", product.0),
                 };
                 format!("{}[{}] {how} {} by {by}", name(store.array), index(store.index), value(store.value))
             }
@@ -104,6 +105,9 @@ impl Shown<'_> {
             }
             Step::Iterations(_, manner) => match manner {
                 Manner::Shares => "iterations, shared between threads".to_string(),
+                Manner::Tiles(product) => {
+                    format!("iterations, by the blocks that have these elements of product {}", product.0)
+                }
                 Manner::Teams => "iterations, by teams of threads".to_string(),
                 Manner::Leaves => "iterations, leaf by leaf".to_string(),
                 Manner::Ordered => "iterations, with ordered sums".to_string(),
@@ -111,6 +115,10 @@ impl Shown<'_> {
             Step::CombineLeaves(_) => "combine leaves".to_string(),
             Step::Library(call, _) => format!("library {}, if arrays fit", call.name(self.program)),
             Step::Operation(_, Product::AtOnce) => "operation".to_string(),
+            Step::Operation(_, Product::Tiled { id, behind: None }) => format!("product {}", id.0),
+            Step::Operation(_, Product::Tiled { id, behind: Some(other) }) => {
+                format!("product {}, beside product {}", id.0, other.0)
+            }
             Step::Operation(_, Product::Waits) => "operation, which waits".to_string(),
             Step::Push(push, _) => format!("push {}", name(push.array)),
             Step::PushExchanged(push) => format!("push {} by exchange", name(push.array)),
