@@ -52,15 +52,21 @@ pub(crate) fn work_on_entry(program: &Program, par: &Par) -> Option<Work> {
 pub(crate) fn is_light(program: &Program, par: &Par) -> bool {
     /// Statements of a short iteration.
     const FEW: usize = 64;
-    let (mut light, mut statements) = (true, 0);
+    let mut statements = 0;
+    walk(&par.body, &mut |_| statements += 1);
+    statements <= FEW && is_arithmetic(program, par)
+}
+
+/// Does an iteration only load, compute without functions, and store, so that what counts is how fast elements come and go?
+pub(crate) fn is_arithmetic(program: &Program, par: &Par) -> bool {
+    let mut arithmetic = true;
     walk(&par.body, &mut |stmt| {
-        statements += 1;
-        light &= match stmt {
+        arithmetic &= match stmt {
             Stmt::Let(v) => !matches!(program.op(*v), Op::Math(..) | Op::Rand(..)),
             stmt => !matches!(stmt, Stmt::Loop(_) | Stmt::If(_)),
         };
     });
-    light && statements <= FEW
+    arithmetic
 }
 
 /// Do lanes side by side combine into shared elements in the order of iterations? They do where one statement combines, once

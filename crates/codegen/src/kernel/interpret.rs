@@ -42,6 +42,8 @@ pub(crate) struct Iteration<'a> {
     pub names: BTreeMap<Name, Vec<Bits>>,
     /// The bases of remainders in the interior (see [`crate::analysis::interior`]).
     pub wrapped: &'a dyn Fn(ValueId) -> i64,
+    /// The lanes of a vector.
+    pub lanes: usize,
     /// How many lanes are iterations where not all are.
     pub tail: usize,
     /// The lane of a leaf to which the first lane adds.
@@ -75,6 +77,7 @@ impl<'a> Iteration<'a> {
             memory,
             names,
             wrapped,
+            lanes: LANES_OF_TESTS,
             tail: 0,
             lane: 0,
             deferred: None,
@@ -302,9 +305,10 @@ impl<'a> Iteration<'a> {
             for (name, ty) in &l.sums {
                 self.names.insert(*name, vec![neutral(Combine::Add, one(*ty)); wide.lanes]);
             }
-            let outer = std::mem::replace(&mut self.tail, tail);
+            let outer = (self.lanes, self.tail);
+            (self.lanes, self.tail) = (wide.lanes, tail);
             self.block(if tail == wide.lanes { &wide.whole } else { &wide.tail })?;
-            self.tail = outer;
+            (self.lanes, self.tail) = outer;
             for ((name, ty), lanes) in l.sums.iter().zip(lanes.iter_mut()) {
                 for (k, term) in self.names[name].iter().take(tail).enumerate() {
                     add(*ty, &mut lanes[(place as usize + k) % LANES], &[*term]);
@@ -391,7 +395,7 @@ impl<'a> Iteration<'a> {
             Stride::Apart(stride) => *stride,
             Stride::Rows(rows) | Stride::Tile { rows, .. } => flat(rows),
         };
-        let lanes = if *part == Part::Tail { self.tail } else { LANES_OF_TESTS };
+        let lanes = if *part == Part::Tail { self.tail } else { self.lanes };
         (0..lanes as i64).map(|lane| (first + lane * stride) as usize).collect()
     }
 
@@ -474,7 +478,7 @@ impl<'a> Iteration<'a> {
     }
 }
 
-/// The vectors of tests have so many lanes.
+/// The vectors of tests have so many lanes where nothing else is said.
 pub(crate) const LANES_OF_TESTS: usize = 4;
 
 /// The type of one lane.

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{ArrayId, Combine, Range, Type};
 
 use super::interval::Interval;
-use super::stmt::Body;
+use super::stmt::{Body, Element};
 use super::work::Work;
 use crate::kernel::term_runs::TermRuns;
 
@@ -91,7 +91,7 @@ pub(crate) enum Kind {
 }
 
 /// What a loop goes through.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Over {
     /// The rows of the domain, or of the share or leaf that the loop around it gives.
     Rows(Interiors),
@@ -105,6 +105,9 @@ pub(crate) enum Over {
     /// What is left of the interval of a row, so many iterations at a time as long as there are so many. It pays to print so many
     /// of its iterations as one.
     Interior { step: usize, unrolled: usize },
+    /// Where at least so many are left, the first ones up to that whose element begins a line of memory: fewer than a vector has
+    /// lanes, in one vector. The element is that of the first lane.
+    Peeled { stored: Element, least: usize },
     /// What is left of the interval then: fewer iterations than a vector has lanes, in one vector.
     Tail,
 }

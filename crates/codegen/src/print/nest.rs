@@ -297,6 +297,16 @@ impl Emitter<'_> {
                     self.sums_from_vectors(printed, iterations.len());
                 }
             }
+            (Kind::Lanes(lanes), Over::Peeled { stored, least }) => {
+                line!(self, "{{ const i64 {j} = j;");
+                let (array, bytes) = (stored.array.index(), self.program.array(stored.array).ty.size());
+                let at = format!("(uintptr_t)(a{array} + {})", self.offset(printed.cx.seldom(), stored));
+                let inside = lanes * bytes - 1;
+                line!(self, "const i64 tail = hi - j >= {least} ? (i64)(-{at} & {inside}) / {bytes} : 0;");
+                line!(self, "if (tail) {{");
+                iterations.iter().for_each(|it| self.body(printed.cx.seldom(), &it.body));
+                line!(self, "j += tail; }} }}");
+            }
             (_, Over::Tail) => {
                 line!(self, "if (j < hi) {{ const i64 tail = hi - j, {j} = j;");
                 iterations.iter().for_each(|it| self.body(printed.cx.seldom(), &it.body));

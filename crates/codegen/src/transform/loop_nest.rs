@@ -15,7 +15,7 @@ use crate::analysis::names::{scatters, values_inside};
 use crate::analysis::row_form::{RowForm, VectorForm, row_form};
 use crate::analysis::rows_side_by_side::rows_side_by_side;
 use crate::analysis::term_runs::term_runs;
-use crate::analysis::work::{is_light, work};
+use crate::analysis::work::{is_arithmetic, is_light, work};
 use crate::kernel::machine::{Target, Threads};
 use crate::kernel::nest::{
     Buckets, First, For, Interiors, Iterations as Run, Kind, Nest, Node, Order, Over, Row, Together,
@@ -23,6 +23,7 @@ use crate::kernel::nest::{
 use crate::kernel::stmt::Body;
 use crate::transform::forms::{Forms, InVectors, Iterations, RowsInVectors};
 use crate::transform::lower::{Shared, Team};
+use crate::transform::peel::peel;
 use crate::transform::step::Step;
 
 /// The columns of the one row are dealt out in pieces of so many, so that no cache line is written by two threads.
@@ -153,7 +154,10 @@ impl ParallelLoop<'_> {
         });
         let (least, inside) = match vectors {
             Some((least, vectors)) => {
-                (least, in_vectors(vectors, if is_light(self.program, it.par) { 2 } else { 1 }))
+                let unrolled = if is_light(self.program, it.par) { 2 } else { 1 };
+                let inside = in_vectors(vectors, unrolled);
+                let peels = is_arithmetic(self.program, it.par) && !forms.leaves_out(Step::Peel);
+                (least, if peels { peel(inside) } else { inside })
             }
             None => {
                 let one = forms.with_lanes_of_sums(one, self.target.vector_bytes);

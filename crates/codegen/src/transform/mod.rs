@@ -13,6 +13,7 @@ pub(crate) mod lanes_of_sums;
 pub(crate) mod loop_nest;
 pub(crate) mod lower;
 pub(crate) mod narrow_index;
+pub(crate) mod peel;
 pub(crate) mod pipeline;
 pub(crate) mod predicate;
 pub(crate) mod remainders;

@@ -13,6 +13,7 @@ pub(crate) const C: &[Step] = &[
     // The loops around iterations.
     Step::KeptTerms,
     Step::Buckets,
+    Step::Peel,
     // An iteration.
     Step::Lower,
     Step::Interior,

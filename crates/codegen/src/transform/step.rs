@@ -28,6 +28,7 @@ pub(crate) enum Step {
     AddressReuse,
     SinkStores,
     Buckets,
+    Peel,
     KeptTerms,
     NotedTerms,
     SumChains,
@@ -38,7 +39,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 24] = [
+    pub const OPTIONAL: [Step; 25] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
@@ -57,6 +58,7 @@ impl Step {
         Step::AddressReuse,
         Step::SinkStores,
         Step::Buckets,
+        Step::Peel,
         Step::KeptTerms,
         Step::NotedTerms,
         Step::SumChains,
@@ -91,6 +93,7 @@ impl Step {
             Step::AddressReuse => "address reuse",
             Step::SinkStores => "sink stores",
             Step::Buckets => "buckets",
+            Step::Peel => "peel",
             Step::KeptTerms => "kept terms",
             Step::NotedTerms => "noted terms",
             Step::SumChains => "sum chains",

@@ -112,8 +112,8 @@ const SUMS: &[&str] = &[
 /// Runs such tests without optional steps of code generation.
 pub fn without_optional_steps(arguments: &[&str], on: &str) {
     let all = "faults at end,interior,hoist invariants,vectorise,jam,jam rows,row tiles,lanes of sums,specialise,narrow index,predicate,address reuse,\
-               sink stores,buckets,kept terms,noted terms,interchange,deferred products";
-    let of_loops = "buckets,kept terms,noted terms,interchange,deferred products";
+               sink stores,buckets,peel,kept terms,noted terms,interchange,deferred products";
+    let of_loops = "buckets,peel,kept terms,noted terms,interchange,deferred products";
     let runs = [
         (all, STENCILS),
         (all, SUMS),

@@ -358,11 +358,17 @@ impl Machine<'_> {
         let mut j = lo;
         for l in loops {
             let lanes = if let Kind::Lanes(lanes) = l.kind { lanes } else { 1 };
-            let (step, tail) = match l.over {
-                Over::Interior { step, .. } => (step as i64, 0),
-                _ => ((hi - j).max(1), hi - j),
+            let left = hi - j;
+            let (step, tail, end) = match l.over {
+                Over::Interior { step, .. } => (step as i64, 0, hi),
+                // Rows begin in the middle of a line.
+                Over::Peeled { least, .. } => {
+                    let first = if left >= least as i64 { lanes as i64 / 2 } else { 0 };
+                    (first.max(1), first, j + first)
+                }
+                _ => (left.max(1), left, hi),
             };
-            while hi - j >= step {
+            while end - j >= step {
                 for node in &l.body {
                     let Node::Iterations(it) = node else { continue };
                     self.iterations(memory, along, it, (j, lanes, tail as usize))?;
@@ -437,7 +443,7 @@ impl Machine<'_> {
         let innermost = Name::value(self.nest.ranges[self.nest.ranges.len() - 1].var);
         let mut all = Iteration::new(memory, &wrapped, []);
         all.names = along.names.clone();
-        all.tail = tail;
+        (all.lanes, all.tail) = (lanes, tail);
         all.as_one = along.as_one;
         all.lane = ((j - along.from) % LANES as i64) as usize;
         match it.first {

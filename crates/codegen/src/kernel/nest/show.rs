@@ -74,6 +74,10 @@ fn for_loop(program: &Program, l: &For, depth: usize, out: &mut String) {
         Over::Terms => "iterations that keep their terms, then of the leaves that add them".to_string(),
         Over::Interior { step: 1, .. } => "the interior".to_string(),
         Over::Interior { step, .. } => format!("the interior, {step} iterations at a time"),
+        Over::Peeled { stored, least } => format!(
+            "the first ones, up to the line of memory behind {}, if there are {least}",
+            program.array(stored.array).name
+        ),
         Over::Tail => "the rest".to_string(),
     };
     let unrolled = match l.over {

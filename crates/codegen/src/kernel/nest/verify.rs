@@ -84,6 +84,13 @@ fn interior(inside: &[For], l: &For, sums: bool) -> Result<(), Broken> {
             holds(step == taken, 3)?;
             holds(!sums || l.kind == Kind::Seq || step == LANES, 4)
         }
+        // Single vectors begin where it ends.
+        Over::Peeled { least, .. } => {
+            let behind = inside.get(1).map(|l| &l.over);
+            let first = inside.first().is_some_and(|first| std::ptr::eq(first, l));
+            let single = matches!(behind, Some(Over::Interior { step, .. }) if *step == lanes);
+            holds(first && single && taken == lanes && least >= lanes && !sums, 3)
+        }
         // What is left is less than a vector only behind a loop over single vectors.
         Over::Tail => {
             let before =

@@ -1,7 +1,7 @@
 //! What the loops around iterations are, as case files, and that they run every iteration as the program says.
 //!
 //! A case is a file of `tests/nests`: what it shows, the extents of its arrays in several runs, a program with a parallel loop, and
-//! its nest for threads with vectors of 32 bytes, with how many steps one thread runs in the interior and how many iterations
+//! its nest for threads with vectors of 32 bytes, or as many as the case says, with how many steps one thread runs in the interior and how many iterations
 //! elsewhere. `UPDATE_EXPECT=1` writes these. The nest runs on the reference interpreter with one and with several threads, and must
 //! leave what the interpreter of programs leaves.
 
@@ -21,7 +21,11 @@ use crate::transform::forms::Forms;
 use crate::transform::loop_nest::ParallelLoop;
 use crate::transform::pipeline::C;
 
-const TARGET: Target = Target { vector_bytes: 32, threads: Threads::Several };
+/// What the nest of a case is for.
+fn target(before: &str) -> Target {
+    let bytes = before.lines().find_map(|line| line.strip_prefix("// vector bytes: "));
+    Target { vector_bytes: bytes.map_or(32, |bytes| bytes.parse().unwrap()), threads: Threads::Several }
+}
 
 /// `19 3; 40 3` as two lists of extents.
 pub(super) fn extents(text: &str) -> Vec<Vec<i64>> {
@@ -37,10 +41,10 @@ struct Nested<'p> {
 }
 
 impl<'p> Nested<'p> {
-    fn of(program: &'p Program, facts: &'p Facts) -> Nested<'p> {
+    fn of(program: &'p Program, facts: &'p Facts, target: Target) -> Nested<'p> {
         let l = Loop::of(program, facts);
         let sums = reductions(facts, l.par);
-        let of = ParallelLoop { program, facts, target: TARGET, par: l.par, reductions: &sums };
+        let of = ParallelLoop { program, facts, target, par: l.par, reductions: &sums };
         let nest = of.nest(&mut Forms::of(program, facts, C));
         Nested { l, sums, nest }
     }
@@ -76,7 +80,7 @@ fn nests_run_every_iteration_as_the_program_says() {
     for (file, text) in cases("nests") {
         let (sizes, program, before) = read(&text, "extents");
         let facts = verify(&program).unwrap();
-        let nested = Nested::of(&program, &facts);
+        let nested = Nested::of(&program, &facts, target(before));
         let (mut inside, mut counts) = (0, String::new());
         for extents in extents(sizes) {
             for threads in [3, 2, 1] {
@@ -115,9 +119,9 @@ fn parts(nest: &mut Nest) -> (&mut Kind, &mut Over, &mut Row) {
 fn a_nest_that_breaks_a_rule_is_refused() {
     let named = |name: &str| {
         let (_, text) = cases("nests").into_iter().find(|(file, _)| file.ends_with(name)).unwrap();
-        let (_, program, _) = read(&text, "extents");
+        let (_, program, before) = read(&text, "extents");
         let facts = verify(&program).unwrap();
-        let nest = Nested::of(&program, &facts).nest;
+        let nest = Nested::of(&program, &facts, target(before)).nest;
         assert_eq!(lawful(&nest), Ok(()));
         nest
     };
@@ -134,6 +138,9 @@ fn a_nest_that_breaks_a_rule_is_refused() {
         Some(3)
     );
     assert_eq!(broken(&|nest| drop(parts(nest).2.inside.remove(0))), Some(3));
+    let peeled = parts(&mut named("peeled.eb")).2.inside[0].clone();
+    assert!(matches!(peeled.over, Over::Peeled { .. }));
+    assert_eq!(broken(&|nest| parts(nest).2.inside.insert(0, peeled.clone())), Some(3));
     assert_eq!(broken(&|nest| nest.reductions.push((Combine::Add, Type::F64))), Some(4));
     let as_one = || Over::Rows(Interiors::AtCornersOrAsOne(BTreeSet::new()));
     assert_eq!(broken(&|nest| *parts(nest).1 = as_one()), Some(5));
