@@ -272,7 +272,14 @@ static inline i64 eb_index_div(i64 a, i64 b) { return (a == INT64_MIN) | (b == I
 /* Remainders keep a place in a periodic grid: it is inside, or one period away, nearly always, and a division takes long. */
 static inline i64 eb_divided(i64 a, i64 b) { return b == -1 ? 0 : a % b; }
 static inline i64 eb_rem_i64(i64 a, i64 b) { return __builtin_constant_p(b) ? eb_divided(a, b) : a >= 0 && a < b ? a : b > 0 && a >= b && a - b < b ? a - b : eb_divided(a, b); }
-static inline i64 eb_index_rem(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : eb_rem_i64(a, b); }
+static inline i64 eb_index_rem(i64 a, i64 b) {
+    /* What is inside, or one period away, is a number. */
+    if (!__builtin_constant_p(b)) {
+        if (__builtin_expect(b > 0 && (u64)a < (u64)b, 1)) return a;
+        if (b > 0 && a >= b && a - b < b) return a - b;
+    }
+    return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : eb_divided(a, b);
+}
 static inline i64 eb_index_min(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (a < b ? a : b); }
 static inline i64 eb_index_max(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (a > b ? a : b); }
 static inline i64 eb_index_and(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a & b; }
@@ -301,7 +308,22 @@ EB_FILL(f64) EB_FILL(f32) EB_FILL(i64) EB_FILL(i32) EB_FILL(u32) EB_FILL(b8)
 
 /* Conversions of Rust's `as`: saturating, NaN to zero. The compiler must not see that an integer comes from a float: where it
    becomes one again, it would round instead, and keep the sign of a zero. */
-#define EB_TO_INT(name, from, to, least, above, most) \
+#if defined(__x86_64__)
+/* The processor says INT64_MIN of what does not fit: one question instead of two. */
+#ifdef __AVX__
+#define EB_TRUNCATED(t, x, r) __asm__("vcvtts" t "2siq %1, %0" : "=r"(r) : "x"(x))
+#else
+#define EB_TRUNCATED(t, x, r) __asm__("cvtts" t "2siq %1, %0" : "=r"(r) : "x"(x))
+#endif
+#define EB_TO_INT(name, from, t, to, least, above, most) \
+    static inline to name(from x) { \
+        i64 r; \
+        EB_TRUNCATED(t, x, r); \
+        if (__builtin_expect(r != INT64_MIN && r == (to)r, 1)) return (to)r; \
+        return x != x ? 0 : x <= (from)(least) ? (to)(least) : (to)(most); \
+    }
+#else
+#define EB_TO_INT(name, from, t, to, least, above, most) \
     static inline to name(from x) { \
         to r; \
         if (__builtin_expect(x > (from)(least) && x < (from)(above), 1)) r = (to)x; \
@@ -309,12 +331,13 @@ EB_FILL(f64) EB_FILL(f32) EB_FILL(i64) EB_FILL(i32) EB_FILL(u32) EB_FILL(b8)
         __asm__("" : "+r"(r)); \
         return r; \
     }
-EB_TO_INT(eb_i32_f64, f64, i32, INT32_MIN, 2147483648.0, INT32_MAX)
-EB_TO_INT(eb_i32_f32, f32, i32, INT32_MIN, 2147483648.0, INT32_MAX)
-EB_TO_INT(eb_u32_f64, f64, u32, 0, 4294967296.0, UINT32_MAX)
-EB_TO_INT(eb_u32_f32, f32, u32, 0, 4294967296.0, UINT32_MAX)
-EB_TO_INT(eb_i64_f64, f64, i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
-EB_TO_INT(eb_i64_f32, f32, i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
+#endif
+EB_TO_INT(eb_i32_f64, f64, "d", i32, INT32_MIN, 2147483648.0, INT32_MAX)
+EB_TO_INT(eb_i32_f32, f32, "s", i32, INT32_MIN, 2147483648.0, INT32_MAX)
+EB_TO_INT(eb_u32_f64, f64, "d", u32, 0, 4294967296.0, UINT32_MAX)
+EB_TO_INT(eb_u32_f32, f32, "s", u32, 0, 4294967296.0, UINT32_MAX)
+EB_TO_INT(eb_i64_f64, f64, "d", i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
+EB_TO_INT(eb_i64_f32, f32, "s", i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
 
 static inline i64 eb_div_i64(i64 a, i64 b) { return b == -1 ? -a : a / b; }
 static inline i32 eb_div_i32(i32 a, i32 b) { return b == -1 ? -a : a / b; }

@@ -13,6 +13,7 @@ static __attribute__((noinline)) void eb_begin_runs(eb_frame *f, i64 number, i64
     const i64 whole = (elements + 63) & -64;
     const i32 fits = before + whole <= f->countable && bytes_before + bytes <= f->summable;
     r->ended = r->kind = r->epoch = 0;
+    r->counts = f->counts;
     if (most > EB_RUN && !fits) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
     if (most <= EB_RUN || !fits) return;
     r->counts = f->counts + before;
@@ -46,11 +47,11 @@ static __attribute__((noinline)) i32 eb_counted_by_epoch(eb_runs *r, i64 at) {
     *count = (uint16_t)now;
     return !(now & (EB_RUN - 1));
 }
-static inline __attribute__((always_inline)) i32 eb_counted(eb_runs *r, i64 at) {
-    if (__builtin_expect(r->kind == EB_FILLED, 1)) return __builtin_expect(++r->counts[at] == 0, 0);
-    return r->kind && eb_counted_by_epoch(r, at);
+/* The same for the number-th of these runs. A loop reads their kind and their counts once. */
+static inline __attribute__((always_inline)) i32 eb_counted(eb_runs *const *runs, i64 number, i32 kind, uint16_t *counts, i64 at) {
+    if (__builtin_expect(kind == EB_FILLED, 1)) return __builtin_expect(++counts[at] == 0, 0);
+    return kind && eb_counted_by_epoch(*runs + number, at);
 }
-static inline __attribute__((always_inline)) i32 eb_count_term(const eb_frame *f, i64 number, i64 at) { return eb_counted(f->runs + number, at); }
 
 /* Counts so many terms of an element, if none of them finishes a run. */
 static inline i32 eb_count_all(const eb_frame *f, i64 number, i64 at, i64 terms) {
@@ -88,7 +89,7 @@ static inline i32 eb_is_own(const eb_frame *f, i64 at, i64 buckets, i32 shift) {
     /* Adds and counts a term. */ \
     static __attribute__((noinline, unused)) void eb_add_counted_##t(const eb_frame *f, i64 number, t *a, i64 at, t term) { \
         a[at] = a[at] + term; \
-        if (eb_count_term(f, number, at)) eb_end_run_##t(f, number, a, at); \
+        if (eb_counted(&f->runs, number, f->runs[number].kind, f->runs[number].counts, at)) eb_end_run_##t(f, number, a, at); \
     } \
     static inline __attribute__((unused)) void eb_add_up_##t(const eb_runs *r, t *a, i64 at) { \
         a[at] = ((t *)r->finished)[at] + a[at]; \

@@ -81,12 +81,15 @@ impl Emitter<'_> {
             Combine::Max => format!("eb_max_terms_{t}"),
         };
         let combined = self.combine(how, Ty::One(ty), "a[term->at]", "term->value");
-        let count = match counted {
-            true => format!(" if (eb_counted(r, term->at)) eb_finish_run_{t}(r, a, term->at);"),
-            false => String::new(),
+        let (once, count) = match counted {
+            true => (
+                " const i32 kind = r->kind; uint16_t *const counts = r->counts;",
+                format!(" if (eb_counted(&r, 0, kind, counts, term->at)) eb_finish_run_{t}(r, a, term->at);"),
+            ),
+            false => ("", String::new()),
         };
         let text = format!(
-            "static void {name}(void *array, eb_runs *r, const char *at, const char *end) {{ {t} *const a = array; (void)r; \
+            "static void {name}(void *array, eb_runs *r, const char *at, const char *end) {{ {t} *const a = array; (void)r;{once} \
              for (const eb_term_{t} *term = (const void *)at; term != (const void *)end; term++) {{ a[term->at] = {combined};{count} }} }}\n"
         );
         self.combining.insert(name.clone(), text);

@@ -85,8 +85,8 @@ impl Emitter<'_> {
         ty: Ty,
         when: Option<&Expr>,
     ) {
-        let (Ty::Vector(one, _), Some(number)) = (ty, self.counted_number(element.array)) else { return };
-        let (t, a) = (c_type(one), element.array.index());
+        let (Ty::Vector(one, _), Some(_)) = (ty, self.counted_number(element.array)) else { return };
+        let a = element.array.index();
         let (at, stride, count) = self.place_of_lanes(cx, ty, element, stride, part);
         line!(self, "{{ const i64 first = ({at}) - a{a};");
         let mut each = format!("for (int k = 0; k < {count}; k++)");
@@ -96,8 +96,8 @@ impl Emitter<'_> {
             each += " if (here[k] != 0)";
         }
         let stride = stride.map_or(String::new(), |stride| format!(" * ({stride})"));
-        line!(self, "{each} {{ const i64 place = first + k{stride};");
-        line!(self, "if (eb_count_term(f, {number}, place)) eb_end_run_{t}(f, {number}, a{a}, place); }} }}");
+        let counted = self.count_term(element.array, Ty::One(one));
+        line!(self, "{each} {{ const i64 place = first + k{stride};{counted} }} }}");
     }
 
     /// How the elements of all lanes are loaded, and the beginning of how they are stored.

@@ -9,6 +9,7 @@ use crate::kernel::stmt::{Check, Element, Fault, Manner, Place, Stmt, Stride, Wa
 use crate::print::c_types::{c_literal, c_type, word};
 use crate::print::emitter::{Emitter, Pace, line};
 use crate::print::operation::c_ty;
+use crate::print::term_runs::counted_at_place;
 use crate::transform::lower::Team;
 
 /// What the text of an iteration needs to know besides its statements.
@@ -333,7 +334,8 @@ impl Emitter<'_> {
                 });
                 line!(
                     self,
-                    "{only}{{ const i64 place = {offset}; a{a}[place] = {sum}; if (eb_count_term(f, {number}, place)) {{{all} }} }}"
+                    "{only}{{ const i64 place = {offset}; a{a}[place] = {sum}; if ({}) {{{all} }} }}",
+                    counted_at_place(number)
                 );
             }
             (Manner::Counted, _) => {

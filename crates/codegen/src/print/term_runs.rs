@@ -28,6 +28,10 @@ impl Emitter<'_> {
         for (k, array) in counted.arrays.iter().enumerate() {
             let (length, size) = (self.length(*array), self.program.array(*array).ty.size());
             line!(self, "eb_begin_runs(f, {k}, {length}, {size}, {most}, {likely});");
+            for (name, ty) in [("kind", "i32"), ("counts", "uint16_t *")] {
+                line!(self, "{ty} const {name}{k} = runs[{k}].{name};");
+                self.loops.in_iteration.insert(format!("{name}{k}"), ty.to_string());
+            }
         }
     }
 
@@ -48,7 +52,7 @@ impl Emitter<'_> {
     pub fn count_term(&self, array: ArrayId, ty: Ty) -> String {
         let (a, t) = (array.index(), c_ty(ty));
         self.counted_number(array).map_or(String::new(), |number| {
-            format!(" if (eb_count_term(f, {number}, place)) eb_end_run_{t}(f, {number}, a{a}, place);")
+            format!(" if ({}) eb_end_run_{t}(f, {number}, a{a}, place);", counted_at_place(number))
         })
     }
 
@@ -75,4 +79,9 @@ impl Emitter<'_> {
             .collect();
         line!(self, "else {{{each} }} }}");
     }
+}
+
+/// Counts the term that `place` of an array with this number has just got: does it finish a run?
+pub(crate) fn counted_at_place(number: usize) -> String {
+    format!("eb_counted(&f->runs, {number}, kind{number}, counts{number}, place)")
 }
