@@ -11,7 +11,7 @@ fn agrees<P: ebbtide::__lang::Source>(program: &Program<P>, inputs: &[Input]) {
     let compiled = program.compile(&cpu).unwrap();
     let source = compiled.source().unwrap_or_default();
     let (loops, vectors) =
-        (ir.to_string().matches("in par(").count(), source.matches("tail = hi - j").count());
+        (ir.to_string().matches("in par(").count(), source.matches("tail = hi - j,").count());
     assert_eq!(loops, vectors, "{ir}");
     let [expected, found] = [&Device::interpreter(), &cpu].map(|device| run(ir, device, inputs).unwrap());
     assert!(expected == found, "{ir}\n{inputs:?}");
