@@ -1,8 +1,8 @@
 //! What the loops around iterations are, as case files, and that they run every iteration as the program says.
 //!
 //! A case is a file of `tests/nests`: what it shows, the extents of its arrays in several runs, a program with a parallel loop, and
-//! its nest for threads with vectors of 32 bytes, or as many as the case says, with how many steps one thread runs in the interior and how many iterations
-//! elsewhere. `UPDATE_EXPECT=1` writes these. The nest runs on the reference interpreter with one and with several threads, and must
+//! its nest for threads with vectors of 32 bytes, or as many as the case says, with how many steps one thread runs in the
+//! interior and how many iterations elsewhere. `UPDATE_EXPECT=1` writes these. The nest runs on the reference interpreter with one and with several threads, and must
 //! leave what the interpreter of programs leaves.
 
 use std::collections::BTreeSet;
