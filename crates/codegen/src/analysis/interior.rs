@@ -29,6 +29,9 @@ use ranges::{Around, At};
 /// Coefficients at least this large are not worth a proof.
 const LARGE: i64 = 1 << 20;
 
+/// Accesses, by index, that are not proved to be in bounds.
+pub(crate) type Unproved = BTreeSet<Vec<ValueId>>;
+
 /// What the interior form takes for granted.
 #[derive(Debug)]
 pub(crate) struct Interior {
@@ -48,7 +51,7 @@ pub(crate) struct Interior {
     /// Conditions with their value in the interior.
     pub decided: BTreeMap<ValueId, bool>,
     /// Accesses (by index) that the interval does not prove to be in bounds.
-    pub unproved: BTreeSet<Vec<ValueId>>,
+    pub unproved: Unproved,
     /// Accesses (by index) that are proved for an iteration where it has them, and not where its neighbours alone have them.
     pub own: BTreeSet<Vec<ValueId>>,
     /// The index values that are numbers in the interior, besides what cannot be anything else.
@@ -104,7 +107,7 @@ fn with_shared(
         before: Vec::new(),
         wraps: BTreeMap::new(),
         decided: BTreeMap::new(),
-        unproved: BTreeSet::new(),
+        unproved: Unproved::new(),
         own: BTreeSet::new(),
         exact: Exact::default(),
         sums: BTreeSet::new(),

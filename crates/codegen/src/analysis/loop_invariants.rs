@@ -1,17 +1,18 @@
-//! Values that are the same in all iterations of a loop inside an iteration. Input: the loop and the interior;
-//! output: the values that can stand before it.
+//! Values that are the same in all iterations of a loop inside an iteration. Input: the loop and what is not proved to be in
+//! bounds; output: the values that can stand before it.
 //!
 //! The C compiler moves arithmetic by itself. Loads it leaves where they are as soon as the loop stores anything, and so all
-//! that is computed from them. In the interior form a load is proved to be in bounds whether or not the loop has iterations.
+//! that is computed from them. In the interior, and in the form without checks, a load is proved to be in bounds whether or not the loop has
+//! iterations.
 
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{Binary, Block, LocalId, Loop, LoopKind, Op, Program, Stmt, Type, ValueId, walk, written};
 
-use crate::analysis::interior::Interior;
+use crate::analysis::interior::Unproved;
 
-/// The invariant values of a loop's body in the interior form, in order.
-pub(crate) fn loop_invariants(program: &Program, interior: &Interior, l: &Loop) -> Block {
+/// The invariant values of a loop's body, in order, where all elements but these exist.
+pub(crate) fn loop_invariants(program: &Program, unproved: &Unproved, l: &Loop) -> Block {
     let LoopKind::For { var, .. } = l.kind else { return Block::new() };
     let (mut inside, mut set): (BTreeSet<ValueId>, BTreeSet<LocalId>) = ([var].into(), BTreeSet::new());
     walk(&l.body, &mut |stmt| match stmt {
@@ -27,9 +28,7 @@ pub(crate) fn loop_invariants(program: &Program, interior: &Interior, l: &Loop) 
         let alone = match op {
             Op::LoopVar => false,
             Op::Get(local) => !set.contains(local),
-            Op::Load(array, index) => {
-                !written.contains(array) && !interior.unproved.contains(index.as_slice())
-            }
+            Op::Load(array, index) => !written.contains(array) && !unproved.contains(index.as_slice()),
             // It may fail.
             Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, ..) => program.ty(*v).is_float(),
             _ => program.ty(*v) != Type::Bool,

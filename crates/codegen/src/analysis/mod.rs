@@ -9,6 +9,7 @@ pub(crate) mod block_width;
 pub(crate) mod boundary_conditions;
 pub(crate) mod bounds_proof;
 pub(crate) mod bucket_scatter;
+pub(crate) mod columns_side_by_side;
 pub(crate) mod deferred_products;
 pub(crate) mod direction;
 pub(crate) mod exact;

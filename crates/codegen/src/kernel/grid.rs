@@ -148,6 +148,8 @@ pub(crate) enum Over {
     Iterations,
     /// The same, for teams that compute the terms of chains side by side.
     IterationsWithChains,
+    /// Rows of so many columns, whose iterations stand side by side.
+    ShortRows(usize),
     Leaves,
     /// Leaves, of which so many iterations at a time keep their terms in memory that the threads of a block share.
     LeavesInTiles(usize),
@@ -194,13 +196,15 @@ pub(crate) enum When {
     WarpFar { conditions: Vec<Body>, are: Vec<(Name, bool)> },
     /// There are fewer iterations than threads.
     FewIterations,
+    /// The tests before the loop hold, there are fewer iterations than threads, and rows have so many columns.
+    ShortRows(usize),
     /// The tests before the loop hold, there are fewer iterations than a quarter of the threads, and one of these ranges is long.
     LongChains(Vec<[Expr; 2]>),
     /// The first iteration of the batch found no room for its terms.
     NoRoom,
 }
 
-/// One iteration, or several in neighbouring rows, without anything around it.
+/// One iteration, or several in neighbouring rows or in a short row, without anything around it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Iterations {
     pub often: Often,

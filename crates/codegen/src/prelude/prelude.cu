@@ -321,6 +321,24 @@ EB_DO void eb_meet_in_team(int team) {
     if (team <= 1) __syncwarp(eb_of_warp(team));
     else asm volatile("barrier.sync %0, %1;" :: "r"(1 + (threadIdx.x >> (4 + team))), "r"(16 << team) : "memory");
 }
+/* A quotient and a square root, rounded as they should be where numbers are not near the ends of their type; `odd` says that one was.
+   The remainder of a quotient that is right to a bit or two is exact, and so is that of a root. */
+EB_DO u32 eb_is_near_an_end(f32 a) { return 2 * __float_as_uint(a) - (67u << 24) > 120u << 24; }
+EB_DO f32 eb_quick_quotient(f32 a, f32 b, b8 &odd) {
+    odd |= eb_is_near_an_end(a) | eb_is_near_an_end(b);
+    f32 r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
+    r = __fmaf_rn(r, __fmaf_rn(-b, r, 1.0f), r);
+    const f32 q = __fmul_rn(a, r);
+    return __fmaf_rn(r, __fmaf_rn(-b, q, a), q);
+}
+EB_DO f32 eb_quick_sqrt(f32 a, b8 &odd) {
+    odd |= __float_as_uint(a) - 0x0d000000u > 0x727fffffu;
+    f32 r;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
+    const f32 s = __fmul_rn(a, r);
+    return __fmaf_rn(__fmaf_rn(-s, s, a), __fmul_rn(r, 0.5f), s);
+}
 /* Adds the sums of the leaves that a team takes at a time, in order, of which so many are left: this thread has that of a lane of one. It
    is sum `number` of so many at most. The team has met since it handed over sums of this number. */
 template <typename T> EB_DO T eb_add_leaves(int team, int sums, int number, i64 left, T lane, T total) {

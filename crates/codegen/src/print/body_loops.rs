@@ -13,6 +13,7 @@ impl Emitter<'_> {
         let (number, looks, cx) = (l.number, poll(cx), Context { tiles: false, ..cx });
         match &l.kind {
             LoopKind::Counted { variable: v, from, to } => {
+                self.running.push(*v);
                 let [from, to] = [from, to].map(|e| self.expr(e, cx.pace));
                 let last = format!("end{number} - 1");
                 line!(self, "{{ const i64 end{number} = {to};");
@@ -53,6 +54,7 @@ impl Emitter<'_> {
                     self.end_of_loop(cx, l, &from, (*v, &last), l.ends.as_ref().map(|ends| &ends.last));
                     line!(self, "}}");
                 }
+                self.running.pop();
             }
             LoopKind::While { head, condition } => {
                 line!(self, "for (u32 pass{number} = 1;; pass{number}++) {{ {{");

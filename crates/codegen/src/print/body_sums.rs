@@ -1,16 +1,17 @@
 //! Loops inside iterations that add sums to locals, in the order of law 8: 16 lanes in a leaf, a tree over the lanes, the
 //! leaves in order.
 
-use ebbtide_ir::Combine;
 use ebbtide_ir::leaf::LANES;
+use ebbtide_ir::{Binary, Combine, Type, Unary};
 
+use crate::kernel::expr::Expr;
 use crate::kernel::grid::{Node, visit};
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
-use crate::kernel::stmt::{Loop, Part, Stmt, Wide};
+use crate::kernel::stmt::{Check, Loop, LoopKind, Part, Stmt, Wide};
 use crate::kernel::tiles::at_a_time;
 use crate::print::c_types::neutral;
-use crate::print::emitter::{Emitter, line};
+use crate::print::emitter::{Emitter, Pace, line};
 use crate::print::operation::c_ty;
 use crate::print::statements::Context;
 use crate::transform::lower::Team;
@@ -125,6 +126,22 @@ impl Emitter<'_> {
             line!(self, "{ty} {lanes} = {start};");
         }
         line!(self, "b8 whole{number} = 0;");
+        if cx.pace == Pace::Often && has_quick_terms(&l.body) {
+            self.quick_lane_of_leaf(cx, l, sums, v);
+        } else {
+            self.lane_of_leaf(Context { exit, ..cx }, l, sums, v);
+        }
+        line!(self, "whole{number} = 1;");
+        line!(self, "exit{exit}: if (eb_any_of_team(team, !whole{number})) goto exit{};", cx.exit);
+        for (k, Sum { lanes, total, .. }) in sums.iter().enumerate() {
+            line!(self, "{total} = eb_add_leaves(team, SUMS, {k}, left{number}, {lanes}, {total});");
+        }
+        self.end_of_leaves(sums, number, ("next", look));
+    }
+
+    /// Prints the terms that a thread of a team adds to the lane of a leaf that it has.
+    fn lane_of_leaf(&mut self, cx: Context, l: &Loop, sums: &[Sum], v: Name) {
+        let number = l.number;
         // Terms that are soon computed wait for what they load: more of them are on their way at a time.
         let branches = l.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_) | Stmt::If { .. }));
         let at_once = if branches || l.body.len() > SHORT { 4 } else { 8 };
@@ -132,17 +149,48 @@ impl Emitter<'_> {
             self,
             "EB_AT_ONCE({at_once}) for (i64 {v} = own{number} + (threadIdx.x & 15); {v} < last{number}; {v} += {LANES}) {{"
         );
-        self.term(Context { exit, team: Team::Alone, ..cx }, l, sums);
+        self.term_of_lane(cx, l, sums);
+        line!(self, "}}");
+    }
+
+    fn term_of_lane(&mut self, cx: Context, l: &Loop, sums: &[Sum]) {
+        self.term(Context { team: Team::Alone, ..cx }, l, sums);
         for Sum { lanes, name, .. } in sums {
             line!(self, "{lanes} = {lanes} + {name};");
         }
-        line!(self, "}}");
-        line!(self, "whole{number} = 1;");
-        line!(self, "exit{exit}: if (eb_any_of_team(team, !whole{number})) goto exit{};", cx.exit);
-        for (k, Sum { lanes, total, .. }) in sums.iter().enumerate() {
-            line!(self, "{total} = eb_add_leaves(team, SUMS, {k}, left{number}, {lanes}, {total});");
+    }
+
+    /// The same, for terms with quotients or roots. The hardware has none that are right for all numbers: what is right for most branches
+    /// off for the others, and behind each branch a thread waits before it begins the next term. So some terms are computed side by side
+    /// without these branches, and again where a number was not one of most. A leaf that has such numbers may have more of them.
+    fn quick_lane_of_leaf(&mut self, cx: Context, l: &Loop, sums: &[Sum], v: Name) {
+        let number = l.number;
+        let at_once = if l.body.len() > 2 * SHORT { 2 } else { 4 };
+        line!(self, "b8 quick{number} = 1;");
+        line!(self, "for (i64 at{number} = own{number} + (threadIdx.x & 15); at{number} < last{number};) {{");
+        line!(self, "if (quick{number} && last{number} - at{number} > {}) {{", (at_once - 1) * LANES);
+        for (k, Sum { ty, lanes, .. }) in sums.iter().enumerate() {
+            line!(self, "const {ty} before{number}_{k} = {lanes};");
         }
-        self.end_of_leaves(sums, number, ("next", look));
+        line!(self, "b8 odd = 0;");
+        line!(self, "#pragma unroll");
+        line!(self, "for (int u{number} = 0; u{number} < {at_once}; u{number}++) {{");
+        line!(self, "const i64 {v} = at{number} + u{number} * {LANES};");
+        self.term_of_lane(Context { pace: Pace::Quick, ..cx }, l, sums);
+        line!(self, "}}");
+        line!(self, "quick{number} = !odd;");
+        line!(self, "if (quick{number}) {{ at{number} += {}; continue; }}", at_once * LANES);
+        for (k, Sum { lanes, .. }) in sums.iter().enumerate() {
+            line!(self, "{lanes} = before{number}_{k};");
+        }
+        line!(self, "}}");
+        line!(
+            self,
+            "EB_LOOP for (int u{number} = 0; u{number} < {at_once} && at{number} < last{number}; u{number}++, at{number} += {LANES}) {{"
+        );
+        line!(self, "const i64 {v} = at{number};");
+        self.term_of_lane(cx, l, sums);
+        line!(self, "}} }}");
     }
 
     /// Prints chains that a team takes: each of its threads computes the terms of some iterations, and those that add them to a chain
@@ -323,6 +371,34 @@ impl Emitter<'_> {
         }
         self.body(cx, &l.body);
     }
+}
+
+/// Are there quotients or roots in the terms of a body that only loads and computes, so that it can be run again?
+fn has_quick_terms(body: &[Stmt]) -> bool {
+    /// The depth of recursion is that of nesting in the source.
+    fn look(body: &[Stmt], found: &mut bool, plain: &mut bool) {
+        for stmt in body {
+            *plain &= match stmt {
+                Stmt::Load { element, .. } => element.check == Check::Proved,
+                Stmt::Let { .. } | Stmt::Declare { .. } | Stmt::Assign { .. } | Stmt::If { .. } => true,
+                Stmt::Loop(l) => matches!(l.kind, LoopKind::Counted { .. }) && !l.polls,
+                _ => false,
+            };
+            for e in stmt.clone().exprs_mut() {
+                e.visit_mut(&mut |e| {
+                    *found |= matches!(
+                        e,
+                        Expr::Binary(Binary::Div, Ty::One(Type::F32), ..)
+                            | Expr::Unary(Unary::Sqrt | Unary::Norm, Ty::One(Type::F32), ..)
+                    );
+                });
+            }
+            stmt.blocks().into_iter().for_each(|block| look(block, found, plain));
+        }
+    }
+    let (mut found, mut plain) = (false, true);
+    look(body, &mut found, &mut plain);
+    found && plain
 }
 
 /// The most sums that a loop in the iterations of a tree has.

@@ -66,6 +66,8 @@ pub(crate) struct Emitter<'p> {
     pub products: BTreeSet<&'static str>,
     /// What the iteration that is printed finds computed ahead, where it stands among as many as are computed at once.
     pub ahead: BTreeSet<Name>,
+    /// The variables of the loops inside an iteration that are being printed.
+    pub running: Vec<Name>,
     /// The types of which rows are turned round.
     pub turned: BTreeSet<&'static str>,
     /// The tapes that are packed; on a CPU.
@@ -100,6 +102,8 @@ pub(crate) struct Emitter<'p> {
 pub(crate) enum Pace {
     Often,
     Rare,
+    /// Often, with quotients and roots that are right where `odd` stays false; on a GPU.
+    Quick,
 }
 
 /// Prints one line of C.
@@ -144,6 +148,7 @@ impl<'p> Emitter<'p> {
             others: BTreeSet::new(),
             products: BTreeSet::new(),
             ahead: BTreeSet::new(),
+            running: Vec::new(),
             turned: BTreeSet::new(),
             packed: PackedTapes::default(),
             waiting_places: BTreeMap::new(),

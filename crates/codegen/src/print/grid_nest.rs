@@ -180,6 +180,9 @@ impl Emitter<'_> {
                 format!("__all_sync(__activemask(), {})", are.collect::<Vec<_>>().join(" && "))
             }
             When::FewIterations => "iterations < f->threads".to_string(),
+            When::ShortRows(columns) => {
+                format!("row == {columns} && proved && iterations < f->threads")
+            }
             When::LongChains(ranges) => {
                 let long = |[from, to]: &[Expr; 2]| {
                     let [from, to] = [from, to].map(|e| self.expr(e, at.cx.pace));
@@ -236,6 +239,24 @@ impl Emitter<'_> {
                     "EB_LOOP for (i64 at = eb_first_of_team(team); at < iterations; at += eb_teams(f, team)) {{ {IN_ORDER}"
                 );
                 self.of_iteration(printed, at, l);
+                line!(self, "}}");
+            }
+            Over::ShortRows(columns) => {
+                line!(
+                    self,
+                    "enum {{ SUMS = {} }}; const int team = eb_team_for(f, rows, SUMS);",
+                    most_sums(&l.body)
+                );
+                line!(
+                    self,
+                    "EB_LOOP for (i64 r = eb_first_of_team(team); r < rows; r += eb_teams(f, team)) {{"
+                );
+                self.row(printed);
+                for side in 0..*columns {
+                    let name = Name { side: Some(side), ..printed.innermost() };
+                    line!(self, "const i64 {name} = jf + {side};");
+                }
+                self.nodes(printed, at, &l.body);
                 line!(self, "}}");
             }
             Over::Iterations => {

@@ -38,6 +38,9 @@ impl Emitter<'_> {
                 format!("(INT64_C({coefficient}) * {variable} + {base})")
             }
             Expr::Unary(op, ty @ (Ty::Vector(..) | Ty::Mask(..)), _, _) => self.vector_unary(*op, *ty, a),
+            Expr::Unary(Unary::Sqrt | Unary::Norm, Ty::One(Type::F32), ..) if pace == Pace::Quick => {
+                format!("eb_quick_sqrt({a}, odd)")
+            }
             Expr::Unary(op, ty, overflow, _) => {
                 let text = self.scalar_unary(*op, one(*ty), a);
                 match overflow {
@@ -50,6 +53,9 @@ impl Emitter<'_> {
             Expr::Binary(op, Ty::Narrow, ..) => {
                 let sign = if *op == Binary::Add { '+' } else { '-' };
                 format!("({a} {sign} {b})")
+            }
+            Expr::Binary(Binary::Div, Ty::One(Type::F32), ..) if pace == Pace::Quick => {
+                format!("eb_quick_quotient({a}, {b}, odd)")
             }
             Expr::Binary(op, ty, ..) => self.scalar_binary(*op, one(*ty), a, b),
             Expr::Compare(op, Ty::Vector(ty, lanes), _) => {

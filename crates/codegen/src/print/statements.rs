@@ -1,6 +1,6 @@
 //! The statements of iterations, as C and CUDA C.
 
-use ebbtide_ir::{Combine, Literal, evaluate};
+use ebbtide_ir::{ArrayId, Combine, Literal, evaluate};
 
 use crate::kernel::expr::Expr;
 use crate::kernel::machine::Family;
@@ -210,7 +210,38 @@ impl Emitter<'_> {
     pub fn element(&mut self, cx: Context, element: &Element) -> String {
         match &element.place {
             Place::From(name, away) => format!("{name}[{}]", distance(element, away)),
+            Place::At(index) if self.family == Family::Cuda && element.check == Check::Proved => {
+                self.element_of_row(cx, element.array, index)
+            }
             _ => format!("a{}[{}]", element.array.index(), self.offset(cx, element)),
+        }
+    }
+
+    /// An element that exists, as CUDA C knows it. Where the last index is a number, or counts the iterations of a loop, it is added to the
+    /// address of the row: elements of a row share that, and a loop goes along it.
+    fn element_of_row(&mut self, cx: Context, array: ArrayId, index: &[Expr]) -> String {
+        // In bounds: what is wanted of the sums fits the narrow type where the array is not enormous.
+        let names: Vec<String> = index.iter().map(|e| format!("(nx){}", self.expr(e, cx.pace))).collect();
+        let number = array.index();
+        let (Some((last, rest)), Some((e, _))) = (names.split_last(), index.split_last()) else {
+            return format!("a{number}[0]");
+        };
+        let along = match e {
+            Expr::Literal(_) => true,
+            Expr::Variable(name) => self.running.contains(name),
+            _ => false,
+        };
+        if !along {
+            return format!("a{number}[{}]", flatten(array, &names, "(nx)"));
+        }
+        let last = last.trim_start_matches("(nx)");
+        match rest {
+            [] => format!("a{number}[{last}]"),
+            _ => format!(
+                "(a{number} + {} * (nx)d{number}_{})[{last}]",
+                flatten(array, rest, "(nx)"),
+                rest.len()
+            ),
         }
     }
 
@@ -421,7 +452,7 @@ fn place_ahead(place: u32, of: u32) -> String {
 }
 
 /// The place of an element in memory, last dimension fastest; `as_type` stands before extents.
-pub(crate) fn flatten(array: ebbtide_ir::ArrayId, names: &[String], as_type: &str) -> String {
+pub(crate) fn flatten(array: ArrayId, names: &[String], as_type: &str) -> String {
     let mut offset = String::from("0");
     for (k, name) in names.iter().enumerate() {
         offset = match k {
@@ -433,7 +464,7 @@ pub(crate) fn flatten(array: ebbtide_ir::ArrayId, names: &[String], as_type: &st
 }
 
 /// How many elements apart the elements of neighbouring lanes are, as a C expression.
-pub(crate) fn rows_apart(array: ebbtide_ir::ArrayId, rows: &[i64]) -> String {
+pub(crate) fn rows_apart(array: ArrayId, rows: &[i64]) -> String {
     let rows: Vec<String> = rows.iter().map(i64::to_string).collect();
     flatten(array, &rows, "")
 }

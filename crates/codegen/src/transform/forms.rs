@@ -15,8 +15,9 @@ use crate::analysis::boundary_conditions::{
     FarFromBoundaries, conditions_far_from_boundaries, statements_of,
 };
 use crate::analysis::bounds_proof::Proof;
+use crate::analysis::columns_side_by_side::ColumnsSideBySide;
 use crate::analysis::grid_form::Terms;
-use crate::analysis::interior::Interior;
+use crate::analysis::interior::{Interior, Unproved};
 use crate::analysis::lane_order::in_lane_order;
 use crate::analysis::names::{reductions, sharing, values_inside};
 use crate::analysis::narrow_index::Narrow;
@@ -43,7 +44,7 @@ use crate::transform::narrow_index::narrow_index;
 use crate::transform::predicate::predicate;
 use crate::transform::remainders::choose_remainders;
 use crate::transform::row_tiles::row_tiles;
-use crate::transform::sides::{PerSide, jam, jam_rows, of_side};
+use crate::transform::sides::{PerSide, jam, jam_columns, jam_rows, of_side};
 use crate::transform::sink_stores::sink_stores;
 use crate::transform::specialise::specialise;
 use crate::transform::step::Step;
@@ -282,7 +283,7 @@ impl Forms<'_> {
     pub fn hoisted(&mut self, it: &Iterations, interior: &Interior) -> Body {
         let (program, facts, body) = (self.program, self.facts, self.of_interior(it, interior));
         let body = self.step(Step::HoistInvariants, body, |body, _| {
-            hoist_invariants(body, program, interior, &it.par.body)
+            hoist_invariants(body, program, &interior.unproved, &it.par.body)
         });
         self.step(Step::JoinUpdates, body, |body, _| join_updates(body, &facts.affines))
     }
@@ -414,8 +415,33 @@ impl Forms<'_> {
     /// One iteration without checks, as it stands in the source but for jumps.
     pub fn in_order(&mut self, it: &Iterations, proved: Proved) -> Body {
         let body = self.lowered(it, &it.par.body, proved.exact);
-        let body = self.step(Step::WithoutChecks, body, |body, _| without_checks(body));
+        let body = self.without_checks(it, body);
         let body = self.remainders_chosen(body, proved);
+        self.step(Step::Predicate, body, predicate)
+    }
+
+    /// A body without checks, in which what is the same in all iterations of a loop inside another one stands before it.
+    fn without_checks(&mut self, it: &Iterations, body: Body) -> Body {
+        let program = self.program;
+        let body = self.step(Step::WithoutChecks, body, |body, _| without_checks(body));
+        self.step(Step::HoistInvariants, body, |mut body, _| {
+            // Before the outermost loop it would wait in registers that this one needs.
+            for block in body.iter_mut().flat_map(Stmt::blocks_mut) {
+                *block = hoist_invariants(std::mem::take(block), program, &Unproved::new(), &it.par.body);
+            }
+            body
+        })
+    }
+
+    /// The iterations of a short row, without checks, side by side.
+    pub fn columns_in_order(&mut self, it: &Iterations, proved: Proved, shape: &ColumnsSideBySide) -> Body {
+        let ColumnsSideBySide { columns, between, decided, .. } = shape;
+        let own = PerSide::from((between.values.clone(), between.locals.clone()));
+        let body = self.lowered(it, &it.par.body, proved.exact);
+        let body = self.without_checks(it, body);
+        let body = self.step(Step::Specialise, body, |body, _| specialise(body, decided));
+        let body = self.remainders_chosen(body, proved);
+        let body = self.step(Step::JamColumns, body, |body, _| jam_columns(body, &own, *columns));
         self.step(Step::Predicate, body, predicate)
     }
 

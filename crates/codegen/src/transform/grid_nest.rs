@@ -6,6 +6,7 @@ use ebbtide_ir::{Facts, Par, Program, ValueId};
 
 use crate::analysis::boundary_conditions::FarFromBoundaries;
 use crate::analysis::bounds_proof::{Proof, Prover};
+use crate::analysis::columns_side_by_side::columns_side_by_side;
 use crate::analysis::grid_form::GridForm;
 use crate::analysis::interior::{Decide, Interior, interior};
 use crate::analysis::names::{reductions, values_inside};
@@ -160,7 +161,11 @@ impl Making<'_, '_, '_> {
     fn teams(mut self) -> Vec<Node> {
         let it = Iterations { team: Team::Lanes, ..self.it };
         let by_team = |often, body| Node::Iterations(Run { often, runs: Runs::Team, body });
+        let in_columns = self.columns(&it);
+        let always = in_columns.as_ref().is_some_and(|(_, always, _)| *always);
         let safe = match self.known {
+            // Who is proved takes whole rows.
+            Known::Proved(_) if always => None,
             Known::Proved(proof) => {
                 let proved = Proved::wide(proof);
                 Some((When::Proved, self.forms.in_order(&it, proved)))
@@ -173,12 +178,31 @@ impl Making<'_, '_, '_> {
             Some((when, body)) => {
                 either(when, vec![by_team(Often::Often, body)], vec![by_team(Often::Seldom, careful)])
             }
-            None => by_team(Often::Often, careful),
+            None => by_team(if always { Often::Seldom } else { Often::Often }, careful),
         };
         let of_thread = self.iteration();
         let few = all(Kind::Teams, Over::Iterations, vec![of_team]);
         let many = all(Kind::Grid, Over::Iterations, of_thread);
-        vec![either(When::FewIterations, vec![few], vec![many]), Node::Label(self.exit)]
+        let mut nodes = vec![either(When::FewIterations, vec![few], vec![many])];
+        if let Some((columns, _, body)) = in_columns {
+            let rows = all(Kind::Teams, Over::ShortRows(columns), vec![by_team(Often::Often, body)]);
+            nodes = vec![either(When::ShortRows(columns), vec![rows], nodes)];
+        }
+        nodes.push(Node::Label(self.exit));
+        nodes
+    }
+
+    /// The columns of a short row side by side, where that is legal and pays: how many they are, whether every row has as many, and
+    /// their iterations as one.
+    fn columns(&mut self, it: &Iterations) -> Option<(usize, bool, Body)> {
+        let Known::Proved(proof) = self.known else { return None };
+        if self.forms.leaves_out(Step::JamColumns) {
+            return None;
+        }
+        let shape = columns_side_by_side(self.of.program, it.par)?;
+        let body = self.forms.columns_in_order(it, Proved::wide(proof), &shape);
+        // One that ends by itself would end those beside it.
+        (!may_end(&body)).then_some((shape.columns, shape.always, body))
     }
 
     /// Bands, but for few iterations with long chains, which teams take where they need no checks.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ebbtide_ir::{Block, Loop as SourceLoop, LoopId, Program, Type, ValueId, walk};
 
-use crate::analysis::interior::Interior;
+use crate::analysis::interior::{Interior, Unproved};
 use crate::analysis::loop_invariants::loop_invariants;
 use crate::kernel::expr::Expr;
 use crate::kernel::name::{Name, Ty, Variable};
@@ -138,24 +138,24 @@ impl InInterior<'_> {
 
 /// The body in its interior form with what is the same in all iterations of a loop before that loop. `source` is the body of the
 /// parallel loop that it was lowered from.
-pub(crate) fn hoist_invariants(body: Body, program: &Program, interior: &Interior, source: &Block) -> Body {
+pub(crate) fn hoist_invariants(body: Body, program: &Program, unproved: &Unproved, source: &Block) -> Body {
     let mut loops = BTreeMap::new();
     walk(source, &mut |stmt| {
         if let ebbtide_ir::Stmt::Loop(l) = stmt {
             loops.insert(l.id, l.clone());
         }
     });
-    hoist(body, program, interior, &loops)
+    hoist(body, program, unproved, &loops)
 }
 
 /// The depth of recursion is that of nesting in the source.
-fn hoist(body: Body, program: &Program, interior: &Interior, loops: &BTreeMap<LoopId, SourceLoop>) -> Body {
+fn hoist(body: Body, program: &Program, unproved: &Unproved, loops: &BTreeMap<LoopId, SourceLoop>) -> Body {
     let mut out = Body::new();
     for mut stmt in body {
         if let Stmt::Loop(l) = &mut stmt
             && let Some(source) = loops.get(&l.id)
         {
-            let invariant = loop_invariants(program, interior, source);
+            let invariant = loop_invariants(program, unproved, source);
             let taken = invariant.iter().filter_map(|stmt| match stmt {
                 ebbtide_ir::Stmt::Let(v) => take(&mut l.body, Name::value(*v)),
                 _ => None,
@@ -164,7 +164,7 @@ fn hoist(body: Body, program: &Program, interior: &Interior, loops: &BTreeMap<Lo
             out.extend(computed_once(taken, l));
         }
         for block in stmt.blocks_mut() {
-            *block = hoist(std::mem::take(block), program, interior, loops);
+            *block = hoist(std::mem::take(block), program, unproved, loops);
         }
         out.push(stmt);
     }

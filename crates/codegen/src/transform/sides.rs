@@ -1,5 +1,6 @@
 //! Iterations side by side. Input: the body of one iteration; output: bodies in which what belongs to an iteration has its
-//! number in its name. Iterations of several rows stand side by side where several columns of each do (`jam_rows`).
+//! number in its name. Iterations of several rows stand side by side where several columns of each do (`jam_rows`), and those of the
+//! columns of a short row by themselves (`jam_columns`).
 
 use std::collections::BTreeSet;
 
@@ -39,6 +40,24 @@ impl PerSide {
             }
             false => name,
         }
+    }
+
+    /// The same, and all names that are defined inside a statement.
+    fn with_names_in(&self, stmt: &mut Stmt) -> PerSide {
+        let mut own = self.clone();
+        visit_mut(std::slice::from_mut(stmt), &mut |stmt| {
+            let name = match stmt {
+                Stmt::Let { name, .. } | Stmt::Declare { name, .. } | Stmt::Load { name, .. } => *name,
+                Stmt::Loop(Loop { kind: LoopKind::Counted { variable, .. }, .. }) => *variable,
+                _ => return,
+            };
+            match name.variable {
+                Variable::Value(v) => drop(own.values.insert(v)),
+                Variable::Local(local) => drop(own.locals.insert(local)),
+                _ => {}
+            }
+        });
+        own
     }
 }
 
@@ -87,9 +106,15 @@ fn rename(body: &mut [Stmt], own: &PerSide, side: usize) {
 /// The body of so many iterations, statement by statement: what is the same for all of them once. Branches are taken by all
 /// alike. The depth of recursion is that of nesting in the source.
 pub(crate) fn jam(body: Body, own: &PerSide, sides: usize) -> Body {
+    jam_but(body, own, sides, &|_| false)
+}
+
+/// The same, but statements that stand apart are those of one side after the other, with all that is in them.
+fn jam_but(body: Body, own: &PerSide, sides: usize, apart: &dyn Fn(&Stmt) -> bool) -> Body {
     let mut out = Body::new();
     for mut stmt in body {
         let once = match &stmt {
+            stmt if apart(stmt) => false,
             Stmt::Let { name, .. }
             | Stmt::Declare { name, .. }
             | Stmt::Assign { name, .. }
@@ -98,6 +123,9 @@ pub(crate) fn jam(body: Body, own: &PerSide, sides: usize) -> Body {
             _ => true,
         };
         if !once {
+            // What is defined inside is one side's.
+            let inside = apart(&stmt).then(|| own.with_names_in(&mut stmt));
+            let own = inside.as_ref().unwrap_or(own);
             for side in 0..sides {
                 let mut copy = [stmt.clone()];
                 rename(&mut copy, own, side);
@@ -124,7 +152,7 @@ pub(crate) fn jam(body: Body, own: &PerSide, sides: usize) -> Body {
             rename(std::slice::from_mut(&mut stmt), own, 0);
         }
         for block in stmt.blocks_mut() {
-            *block = jam(std::mem::take(block), own, sides);
+            *block = jam_but(std::mem::take(block), own, sides, apart);
         }
         out.push(stmt);
     }
@@ -146,11 +174,7 @@ pub(crate) fn jam_rows(mut body: Body, own: &PerSide, rows: usize) -> Option<Bod
         Expr::Index(base) | Expr::Linear { base, .. } | Expr::Ramp { base, .. } => fine &= !of_row(base),
         _ => {}
     });
-    let of_row = |e: &mut Expr| {
-        let mut found = false;
-        e.visit_mut(&mut |e| found |= matches!(e, Expr::Variable(name) if own.contains(*name)));
-        found
-    };
+    let of_row = |e: &mut Expr| depends_on(e, own);
     visit_mut(&mut body, &mut |stmt| {
         let alike = match stmt {
             Stmt::If { .. } | Stmt::Loop(_) => true,
@@ -163,4 +187,22 @@ pub(crate) fn jam_rows(mut body: Body, own: &PerSide, rows: usize) -> Option<Bod
         fine &= !alike || !stmt.exprs_mut().into_iter().any(of_row);
     });
     fine.then(|| jam(body, own, rows))
+}
+
+/// The bodies of the iterations of so many columns, statement by statement: what is the same for all columns is computed once. A branch
+/// or loop that columns take in different ways is that of one column after the other.
+pub(crate) fn jam_columns(body: Body, own: &PerSide, columns: usize) -> Body {
+    let apart = |stmt: &Stmt| {
+        let mut stmt = stmt.clone();
+        matches!(stmt, Stmt::If { .. } | Stmt::Loop(_))
+            && stmt.exprs_mut().into_iter().any(|e| depends_on(e, own))
+    };
+    jam_but(body, own, columns, &apart)
+}
+
+/// Is there a name in an expression that differs between sides?
+fn depends_on(e: &mut Expr, own: &PerSide) -> bool {
+    let mut found = false;
+    e.visit_mut(&mut |e| found |= matches!(e, Expr::Variable(name) if own.contains(*name)));
+    found
 }

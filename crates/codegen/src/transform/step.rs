@@ -14,6 +14,7 @@ pub(crate) enum Step {
     Vectorise,
     Jam,
     JamRows,
+    JamColumns,
     Windows,
     RowTiles,
     Ahead,
@@ -39,7 +40,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 25] = [
+    pub const OPTIONAL: [Step; 26] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
@@ -47,6 +48,7 @@ impl Step {
         Step::Vectorise,
         Step::Jam,
         Step::JamRows,
+        Step::JamColumns,
         Step::Windows,
         Step::RowTiles,
         Step::Ahead,
@@ -79,6 +81,7 @@ impl Step {
             Step::Vectorise => "vectorise",
             Step::Jam => "jam",
             Step::JamRows => "jam rows",
+            Step::JamColumns => "jam columns",
             Step::Windows => "windows",
             Step::RowTiles => "row tiles",
             Step::Ahead => "ahead",

@@ -234,7 +234,9 @@ impl<'p> Loop<'p> {
                     let body = self.lowered(&self.par.body, &self.interior.exact);
                     in_interior(body, self.program, &self.interior, self.innermost())
                 }
-                "hoist invariants" => hoist_invariants(body, self.program, &self.interior, &self.par.body),
+                "hoist invariants" => {
+                    hoist_invariants(body, self.program, &self.interior.unproved, &self.par.body)
+                }
                 "join updates" => join_updates(body, &self.facts.affines),
                 "lanes of sums" => lanes_of_sums(body, 8 * LANES_OF_TESTS, &mut fresh),
                 "vectorise" => {

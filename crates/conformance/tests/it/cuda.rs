@@ -164,6 +164,9 @@ on_cuda! {
         ordered_sums_whose_elements_come_in_order_are_the_same_everywhere,
         products_beside_sums_of_all_kinds_are_the_same_everywhere,
         loops_over_elements_of_products_are_the_same_everywhere,
+        columns_of_short_rows_are_the_same_everywhere,
+        functions_that_iterations_share_are_the_same_everywhere,
+        quotients_and_roots_in_sums_are_the_same_everywhere,
         sums_over_long_iterations_are_the_same_everywhere,
         sums_beside_ordered_sums_are_the_same_everywhere,
     }

@@ -249,6 +249,151 @@ pub fn loops_over_elements_of_products_are_the_same_everywhere() {
     }
 }
 
+/// Columns of short rows that share what their sums are made of: on a GPU a team takes them side by side. Some take branches alone, with a
+/// sum in one of them; rows are as long as the source says, or as an array is.
+#[test]
+pub fn columns_of_short_rows_are_the_same_everywhere() {
+    for (ty, of) in [("f32", "f32"), ("f64", "")] {
+        for (from, to, columns) in
+            [("0", "3", 3), ("1", "3", 3), ("0", "4", 4), ("0", "x.dim(1)", 2), ("0", "x.dim(1)", 3)]
+        {
+            let program = parse(&format!(
+                "program p(x: &Array2<{ty}>, m: &Array1<{ty}>, y: &mut Array2<{ty}>, z: &mut Array2<{ty}>) {{
+                    let n = x.dim(0);
+                    for (i, k) in par(0..y.dim(0), {from}..{to}) {{
+                        let mut f = 0.0{of};
+                        let mut g = 0.0{of};
+                        #[sum(f, g)]
+                        for j in 0..n {{
+                            let d = x[[j, 0]] - x[[i, 0]];
+                            let e = d * d + 0.01{of};
+                            let w = m[j] / (e * e.sqrt());
+                            f = f + w * (x[[j, k]] - x[[i, k]]);
+                            g = g + w;
+                        }}
+                        if k == 1 {{
+                            #[sum(g)]
+                            for j in 0..n {{
+                                g = g + m[j] * x[[j, k]];
+                            }}
+                        }}
+                        if k < 3 {{
+                            #[sum(f)]
+                            for j in 1..n {{
+                                f = f + (m[j] / m[j - 1]).tanh() * (x[[j, k]] / m[i]);
+                            }}
+                        }}
+                        y[[i, k]] = y[[i, k]] * 0.5{of} + f;
+                        if k != 1 {{
+                            z[[i, k]] = g;
+                        }}
+                    }}
+                }}"
+            ))
+            .unwrap();
+            for (rows, n) in [(0, 3), (1, 1), (2, 17), (40, 100), (5, 2500)] {
+                let shape = vec![rows, columns];
+                let inputs = [
+                    Input::Array(vec![n, columns], 1),
+                    Input::Array(vec![n], 2),
+                    Input::Array(shape.clone(), 3),
+                    Input::Array(shape, 4),
+                ];
+                check(&program, &inputs).unwrap();
+            }
+        }
+    }
+}
+
+/// Functions of what loops read that are the same for all iterations, in loops that lanes run alike, and in branches and loops that they do
+/// not: on a CPU a vector of them is computed ahead.
+#[test]
+pub fn functions_that_iterations_share_are_the_same_everywhere() {
+    for (ty, of) in [("f32", "f32"), ("f64", "")] {
+        let program = parse(&format!(
+            "program p(w: &Array2<{ty}>, x: &Array1<{ty}>, y: &mut Array1<{ty}>, loss: &mut Array0<{ty}>) {{
+                let m = w.dim(0);
+                let n = w.dim(1);
+                for i in par(0..y.len()) {{
+                    let mut s = y[i];
+                    let mut t = 1.0{of};
+                    for j in 0..m {{
+                        for k in 0..n {{
+                            s = s + w[[j, k]].exp() * y[i];
+                            s = s - (w[[j, n - 1 - k]] * x[j]).tanh();
+                            t = (t * 0.5{of}).tanh();
+                        }}
+                        s = s * x[j].sin() + w[[j, 0]].sqrt();
+                        if y[i] > 0.5{of} {{
+                            for k in 0..n {{
+                                s = s + w[[j, k]].cos();
+                            }}
+                        }}
+                        for k in 0..i % 3 {{
+                            s = s + (w[[j, 0]] + s).atan();
+                        }}
+                    }}
+                    loss[[]] += s * s;
+                    y[i] = s + t;
+                }}
+            }}"
+        ))
+        .unwrap();
+        for (m, n, count) in [(0, 1, 40), (1, 1, 31), (2, 3, 32), (40, 2, 33), (3, 70, 100), (2, 33, 3000)] {
+            let inputs = [
+                Input::Array(vec![m, n], 1),
+                Input::Array(vec![m], 2),
+                Input::Array(vec![count], 3),
+                Input::Array(vec![], 4),
+            ];
+            check(&program, &inputs).unwrap();
+        }
+    }
+}
+
+/// Quotients and roots in long sums, of numbers as they are mostly, of zeros, and of those near the ends of their type: on a GPU most are
+/// computed without a look at the others.
+#[test]
+pub fn quotients_and_roots_in_sums_are_the_same_everywhere() {
+    for (ty, of, small, large) in [("f32", "f32", "1.0e-39", "1.0e38"), ("f64", "", "1.0e-309", "1.0e307")] {
+        let program = parse(&format!(
+            "program p(x: &Array2<{ty}>, m: &Array1<{ty}>, y: &mut Array2<{ty}>) {{
+                let n = x.dim(0);
+                for (i, k) in par(0..y.dim(0), 0..3) {{
+                    let mut f = 0.0{of};
+                    #[sum(f)]
+                    for j in 0..n {{
+                        let d = x[[j, 0]] - m[i];
+                        let mut e = d * d;
+                        if j % 50 == 7 {{
+                            if i % 5 == 1 {{
+                                e = 0.0{of};
+                            }}
+                            if i % 5 == 2 {{
+                                e = e * {small}{of};
+                            }}
+                            if i % 5 == 3 {{
+                                e = e * {large}{of};
+                            }}
+                        }}
+                        f = f + m[j].abs() / e.sqrt() + e / (e + 1.0{of}) * x[[j, k]].abs() / (0.5{of} + e);
+                    }}
+                    y[[i, k]] = f;
+                }}
+            }}"
+        ))
+        .unwrap();
+        for (rows, n) in [(1, 3), (5, 40), (33, 300), (5, 3000)] {
+            let inputs = [
+                Input::Array(vec![n, 3], 1),
+                Input::Array(vec![n.max(rows)], 2),
+                Input::Array(vec![rows, 3], 3),
+            ];
+            check(&program, &inputs).unwrap();
+        }
+    }
+}
+
 /// Beside sums at elements that data choose, with as many terms as the source or data say.
 #[test]
 pub fn sums_beside_ordered_sums_are_the_same_everywhere() {

@@ -11,6 +11,8 @@ use ebbtide_ir::ValueId;
 use ebbtide_ir::evaluate::{Bits, combine, neutral};
 use ebbtide_ir::leaf::{LANES, Leaves};
 
+use iteration::Together;
+
 use super::{Added, For, Grid, Kind, Node, Over, When, visit};
 use crate::kernel::expr::Expr;
 use crate::kernel::interpret::{Ended, Iteration, Memory};
@@ -189,11 +191,11 @@ impl<'a> Machine<'a> {
 
     /// A condition that is the same for all threads.
     fn holds(&self, when: &When, scope: Scope) -> bool {
+        let few = self.cut.rows * self.cut.row < (self.threads.blocks * self.threads.of_block) as i64;
         match when {
             When::Proved => self.proved(),
-            When::FewIterations => {
-                self.cut.rows * self.cut.row < (self.threads.blocks * self.threads.of_block) as i64
-            }
+            When::FewIterations => few,
+            When::ShortRows(columns) => self.proved() && few && self.cut.row == *columns as i64,
             When::LongChains(ranges) => {
                 let number = |e: &Expr| match e {
                     Expr::Literal(literal) => literal.to_i64().expect("an index is a number"),
@@ -307,7 +309,7 @@ impl<'a> Machine<'a> {
         let numbered = |machine: &mut Self, first: i64, end: i64, step: i64| -> Result<(), Ended> {
             for at in (first..end).step_by(step as usize) {
                 let (r, j) = ((from + at) / row, jf + (from + at) % row);
-                machine.iteration(&l.body, (r, j, 1), at, scope)?;
+                machine.iteration(&l.body, (r, j, Together::One), at, scope)?;
             }
             Ok(())
         };
@@ -316,6 +318,11 @@ impl<'a> Machine<'a> {
             (Over::Iterations | Over::IterationsWithChains, Kind::Teams) if thread % lanes > 0 => Ok(()),
             (Over::Iterations | Over::IterationsWithChains, Kind::Teams) => {
                 numbered(self, thread / lanes, all, threads / lanes)
+            }
+            (Over::ShortRows(_), _) if thread % lanes > 0 => Ok(()),
+            (Over::ShortRows(columns), _) => {
+                let mut rows = (thread / lanes..self.cut.rows).step_by((threads / lanes) as usize);
+                rows.try_for_each(|r| self.iteration(&l.body, (r, jf, Together::Columns(*columns)), 0, scope))
             }
             (Over::Iterations, _) => numbered(self, thread, all, threads),
             (Over::OfWindow | Over::OfBatch(_), _) => numbered(self, thread, scope.batch.1, threads),
@@ -337,7 +344,7 @@ impl<'a> Machine<'a> {
                 let (first, step) = if kind == Kind::OfTeam { (thread % lanes, lanes) } else { (0, 1) };
                 (left + first..right)
                     .step_by(step as usize)
-                    .try_for_each(|j| self.iteration(&l.body, (scope.row, j, 1), 0, scope))
+                    .try_for_each(|j| self.iteration(&l.body, (scope.row, j, Together::One), 0, scope))
             }
             (Over::OfTile { .. }, _) => {
                 let ((first, end), (left, right)) = self.of_leaf(scope.leaf);
@@ -345,7 +352,7 @@ impl<'a> Machine<'a> {
                 let last = (scope.tile + size).min((end - first) * width);
                 (scope.tile + thread % of_block as i64..last).step_by(of_block).try_for_each(|at| {
                     let (r, j) = (first + at / width, left + at % width);
-                    self.iteration(&l.body, (r, j, 1), at - scope.tile, scope)
+                    self.iteration(&l.body, (r, j, Together::One), at - scope.tile, scope)
                 })
             }
             _ => unreachable!("threads run it together"),
@@ -375,11 +382,11 @@ impl<'a> Machine<'a> {
                 };
                 match several.filter(|(several, _)| r + *several as i64 <= end) {
                     Some((several, nodes)) => {
-                        self.iteration(nodes, (r, j, several), 0, scope)?;
+                        self.iteration(nodes, (r, j, Together::Rows(several)), 0, scope)?;
                         r += several as i64;
                     }
                     None => {
-                        self.iteration(&l.body, (r, j, 1), 0, scope)?;
+                        self.iteration(&l.body, (r, j, Together::One), 0, scope)?;
                         r += 1;
                     }
                 }

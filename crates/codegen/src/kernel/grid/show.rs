@@ -104,6 +104,9 @@ impl Shown<'_> {
                 format!("if for all of a warp {}", are.join(", "))
             }
             When::FewIterations => "if there are fewer iterations than threads".to_string(),
+            When::ShortRows(columns) => {
+                format!("if proved, there are fewer iterations than threads and rows have {columns} columns")
+            }
             When::LongChains(ranges) => {
                 let ranges: Vec<String> = ranges
                     .iter()
@@ -133,6 +136,7 @@ impl Shown<'_> {
             Over::NarrowBands { .. } => "columns and bands of rows, in narrow arithmetic".to_string(),
             Over::Iterations => "iterations".to_string(),
             Over::IterationsWithChains => "iterations, its threads terms of chains".to_string(),
+            Over::ShortRows(columns) => format!("rows, {columns} columns side by side"),
             Over::Leaves | Over::LeavesInTiles(_) => "leaves".to_string(),
             Over::Rows => "rows".to_string(),
             Over::Columns { at_once } => format!("columns{}", at_a_time(*at_once)),

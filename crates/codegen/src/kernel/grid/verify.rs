@@ -98,7 +98,9 @@ impl<'a> Place<'a> {
                     When::Proved | When::WarpFar { .. } => matches!(self.grid.safe, Safe::Proved(_)),
                     When::Interior | When::WarpInterior => matches!(self.grid.safe, Safe::Interior(_)),
                     When::FewIterations => self.around.is_none(),
-                    When::LongChains(_) => self.around.is_none() && matches!(self.grid.safe, Safe::Proved(_)),
+                    When::LongChains(_) | When::ShortRows(_) => {
+                        self.around.is_none() && matches!(self.grid.safe, Safe::Proved(_))
+                    }
                     When::NoRoom => self.is_over(&Over::CountedBatches),
                 };
                 holds(known, 5)?;
@@ -147,6 +149,7 @@ impl<'a> Place<'a> {
             (Over::Bands | Over::NarrowBands { .. }, Kind::Grid)
             | (Over::IterationsWithChains, Kind::Teams) => around.is_none() && self.grid.cut == Cut::Bands,
             (Over::Iterations, Kind::Grid | Kind::Teams)
+            | (Over::ShortRows(_), Kind::Teams)
             | (Over::Windows | Over::Batches(_) | Over::CountedBatches, Kind::Seq) => {
                 around.is_none() && self.grid.cut == Cut::Iterations
             }

@@ -29,6 +29,16 @@ struct One {
     leaf: i64,
 }
 
+/// The iterations that are run as one.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Together {
+    One,
+    /// Those of so many rows in one column.
+    Rows(usize),
+    /// Those of so many columns of one row.
+    Columns(usize),
+}
+
 impl<'a> Machine<'a> {
     pub(super) fn innermost(&self) -> Name {
         Name::value(self.grid.ranges[self.grid.ranges.len() - 1].var)
@@ -68,18 +78,18 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Runs an iteration, or as many as rows go together, with this place in its tile, window or batch.
+    /// Runs an iteration, or those that go together with it, with this place in its tile, window or batch.
     pub(super) fn iteration(
         &mut self,
         nodes: &'a [Node],
-        (row, j, sides): (i64, i64, usize),
+        (row, j, together): (i64, i64, Together),
         place: i64,
         scope: Scope,
     ) -> Result<(), Ended> {
         let (names, innermost) = (self.names_of(row), self.innermost());
-        let columns = (self.first_column(), self.first_column() + self.cut.row);
+        let of_row = (self.first_column(), self.first_column() + self.cut.row);
         let found = match &self.grid.safe {
-            Safe::Interior(interval) => self.outside.interval(interval, self.memory, &names, columns),
+            Safe::Interior(interval) => self.outside.interval(interval, self.memory, &names, of_row),
             _ => None,
         };
         let (interval, wrapped) = found.unwrap_or(((j, j), BTreeMap::new()));
@@ -87,12 +97,20 @@ impl<'a> Machine<'a> {
             names,
             wrapped,
             inside: (interval.0..interval.1).contains(&j),
-            lane: ((j - columns.0) % LANES as i64) as usize,
+            lane: ((j - of_row.0) % LANES as i64) as usize,
             place,
             leaf: scope.leaf,
         };
         all.names.insert(innermost, vec![j as Bits]);
-        for side in (0..sides).filter(|_| sides > 1) {
+        let (rows, columns) = match together {
+            Together::One => (0, 0),
+            Together::Rows(rows) => (rows, 0),
+            Together::Columns(columns) => (0, columns),
+        };
+        for side in 0..columns {
+            all.names.insert(Name { side: Some(side), ..innermost }, vec![(j + side as i64) as Bits]);
+        }
+        for side in 0..rows {
             let index = self.outer(row + side as i64).into_iter().chain([j]);
             let ranges = self.grid.ranges.iter().zip(index);
             let name = |v: ValueId| Name { side: Some(side), ..Name::value(v) };
