@@ -56,10 +56,12 @@ pub(crate) struct Interior {
     pub own: BTreeSet<Vec<ValueId>>,
     /// The index values that are numbers in the interior, besides what cannot be anything else.
     pub exact: Exact,
-    /// Sums that must be tame for that, each in its scope.
-    sums: BTreeSet<(Scope, IndexExpr)>,
+    /// Sums that must be tame for that, each in its scope, and the values that they make numbers.
+    sums: BTreeMap<(Scope, IndexExpr), BTreeSet<ValueId>>,
     /// What narrows `lo` and `hi`, each once.
     narrowing: Vec<Narrowing>,
+    /// What of it keeps accesses in bounds, and does nothing else.
+    of_accesses: BTreeSet<Narrowing>,
     /// Which rows the narrowing must be done for.
     pub rows: Rows,
     /// The values among `early` that differ between rows.
@@ -77,6 +79,9 @@ pub(crate) enum Decide {
     Columns,
     /// Those that are the same for a whole row too: a wide machine loads nothing before it has their answer.
     RowsToo,
+    /// None, and no remainder or clamp is taken for one of its sides: what is found holds for whole rows, where a proof keeps
+    /// accesses in bounds. No access narrows it.
+    Nothing,
 }
 
 /// The interior of a parallel loop whose values are `inside`.
@@ -87,6 +92,16 @@ pub(crate) fn interior(program: &Program, par: &Par, inside: &BTreeSet<ValueId>,
         // What is computed from the variables of these loops alone is the same for all iterations.
         false => with_shared(program, par, inside, decide, found.shared),
     }
+}
+
+/// What holds for whole rows of a loop whose accesses are proved, where these values are numbers.
+pub(crate) fn whole_rows(
+    program: &Program,
+    par: &Par,
+    inside: &BTreeSet<ValueId>,
+    exact: &BTreeSet<ValueId>,
+) -> Interior {
+    Interior { exact: Rc::new(exact.clone()), ..interior(program, par, inside, Decide::Nothing) }
 }
 
 /// The same, where iterations of the parallel loop go through some loops together: the variables of these are given.
@@ -110,8 +125,9 @@ fn with_shared(
         unproved: Unproved::new(),
         own: BTreeSet::new(),
         exact: Exact::default(),
-        sums: BTreeSet::new(),
+        sums: BTreeMap::new(),
         narrowing: Vec::new(),
+        of_accesses: BTreeSet::new(),
         rows: Rows::Corners,
         outer,
         inside: inside.clone(),
@@ -192,6 +208,9 @@ impl Search<'_> {
             }
             return;
         }
+        if self.decide == Decide::Nothing {
+            return;
+        }
         if self.program.ty(v) == Type::Bool {
             self.condition(interior, v, loops);
             return;
@@ -249,7 +268,7 @@ impl Search<'_> {
 
     /// Narrows to where a value is a number, if that can be known before the innermost loop.
     fn exact_value(&self, interior: &mut Interior, v: ValueId, loops: &[Around]) {
-        if !may_overflow(self.program, &interior.exact, v) {
+        if self.decide == Decide::Nothing || !may_overflow(self.program, &interior.exact, v) {
             return;
         }
         let Some(sum) = interior.linear(self.program, v, loops) else { return };
@@ -257,7 +276,7 @@ impl Search<'_> {
         interior.keep_exact(sum.coefficient);
         for At { scope, coefficient } in corners {
             interior.keep_exact(coefficient);
-            interior.sums.insert((scope, sum.exact.clone()));
+            interior.sums.entry((scope, sum.exact.clone())).or_default().insert(v);
         }
         Rc::make_mut(&mut interior.exact).insert(v);
     }
@@ -327,6 +346,9 @@ impl Search<'_> {
 
     /// Narrows to where an access is in bounds, or remembers that it must be checked.
     fn prove(&self, interior: &mut Interior, array: ArrayId, index: Indices, loops: &[Around]) {
+        if self.decide == Decide::Nothing {
+            return;
+        }
         let mut of = |v: &ValueId| {
             let sum = interior.linear(self.program, *v, loops)?;
             Some((self.corners(interior, loops, &sum)?, sum))
@@ -341,13 +363,23 @@ impl Search<'_> {
             interior.note_own(&ends, loops, index.as_slice(), &sum);
             for At { scope, coefficient } in corners {
                 let extent = IndexExpr::Extent(array, k);
-                interior.once(Narrowing::Within(scope, (coefficient, sum.tame()), extent, ranges.clone()));
+                interior.keep_in_bounds(Narrowing::Within(
+                    scope,
+                    (coefficient, sum.tame()),
+                    extent,
+                    ranges.clone(),
+                ));
             }
         }
     }
 }
 
 impl Interior {
+    /// Does nothing but accesses keep iterations out of it?
+    pub fn takes_all(&self) -> bool {
+        self.decided.is_empty() && self.wraps.is_empty()
+    }
+
     /// A value as a sum, in terms of names that are known before the innermost loop (and of the variables of
     /// `loops`, which the caller replaces by their bounds).
     fn linear(&self, program: &Program, v: ValueId, loops: &[Around]) -> Option<Linear> {

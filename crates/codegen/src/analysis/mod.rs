@@ -27,6 +27,7 @@ pub(crate) mod ordered_updates;
 pub(crate) mod packed_tapes;
 pub(crate) mod register_pressure;
 pub(crate) mod remainders;
+pub(crate) mod row_ends;
 pub(crate) mod row_form;
 pub(crate) mod rows_side_by_side;
 pub(crate) mod shared_updates;

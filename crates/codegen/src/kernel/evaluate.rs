@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use ebbtide_ir::{ArrayId, ValueId};
 
+use super::bounds_test::Test;
 use super::index_expr::{Arithmetic, IndexExpr};
 use super::interval::{Before, Corner, Interval, Narrowing, Scope, Way};
+use super::machine::SMALL;
 
 /// What the names in expressions are.
 #[derive(Clone, Copy)]
@@ -15,6 +17,18 @@ pub(crate) struct World<'a> {
     pub wrapped: &'a dyn Fn(ValueId) -> i64,
     /// First value and end of each range of the parallel loop.
     pub ranges: &'a [(i64, i64)],
+}
+
+impl World<'_> {
+    /// Does a condition of a proof hold?
+    pub fn holds(&self, test: &Test) -> bool {
+        match test {
+            Test::NotNegative(e) => evaluate(e, self).is_some_and(|e| e >= 0),
+            Test::AtMost(e, array, k) => evaluate(e, self).is_some_and(|e| e <= (self.extent)(*array, *k)),
+            Test::Narrow(e) => evaluate(e, self).is_some_and(|e| e <= SMALL),
+            Test::Tame(a, b) => [a, b].into_iter().all(|e| evaluate(e, self).is_some()),
+        }
+    }
 }
 
 /// What is tame is nearer to zero.

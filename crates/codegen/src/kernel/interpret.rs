@@ -108,6 +108,17 @@ impl<'a> Iteration<'a> {
                 let value = self.expr(value);
                 self.names.insert(*name, value);
             }
+            Stmt::Load { name, element, when: Some(mask), .. } if is_masked(element) => {
+                let mask = self.expr(mask);
+                let found = self.masked(element, &mask);
+                let value = |(at, here): (Option<usize>, &Bits)| match at {
+                    Some(at) if *here != 0 => self.element(element, at),
+                    // Whatever it is, nothing may depend on it.
+                    _ => Bits::MAX,
+                };
+                let value = found.into_iter().zip(&mask).map(value).collect();
+                self.names.insert(*name, value);
+            }
             Stmt::Load { name, ty, element, when } => {
                 let holds = self.holds(when.as_ref());
                 let exists = !holds || self.exists(element)?;
@@ -323,13 +334,20 @@ impl<'a> Iteration<'a> {
         let Stmt::Store { element, ty, how, value, more, when, manner } = stmt else { return Ok(()) };
         let values: Vec<Vec<Bits>> = [value].into_iter().chain(more).map(|value| self.expr(value)).collect();
         let mask = when.as_ref().map(|when| self.expr(when));
-        if mask.as_ref().is_some_and(|mask| mask.iter().all(|m| *m == 0)) || !self.exists(element)? {
+        let masked = is_masked(element);
+        if mask.as_ref().is_some_and(|mask| mask.iter().all(|m| *m == 0))
+            || !masked && !self.exists(element)?
+        {
             return Ok(());
         }
         if self.deferred.is_some() {
             return Ok(());
         }
-        for (lane, at) in self.places(element).into_iter().enumerate() {
+        let places = match &mask {
+            Some(mask) if masked => self.masked(element, mask),
+            _ => self.places(element).into_iter().map(Some).collect(),
+        };
+        for (lane, at) in places.into_iter().enumerate().filter_map(|(lane, at)| Some((lane, at?))) {
             if mask.as_ref().is_some_and(|mask| mask[lane.min(mask.len() - 1)] == 0) {
                 continue;
             }
@@ -397,6 +415,21 @@ impl<'a> Iteration<'a> {
         };
         let lanes = if *part == Part::Tail { self.tail } else { self.lanes };
         (0..lanes as i64).map(|lane| (first + lane * stride) as usize).collect()
+    }
+
+    /// Where the elements of the lanes of a mask are, which must exist.
+    fn masked(&self, element: &Element, mask: &[Bits]) -> Vec<Option<usize>> {
+        let extents = &self.memory.shapes[element.array.index()];
+        let first = self.first(element);
+        let place = |(lane, here): (usize, &Bits)| {
+            let mut index = first.clone();
+            *index.last_mut()? += lane as i64;
+            let exists = index.iter().zip(extents).all(|(at, extent)| (0..*extent).contains(at));
+            assert!(*here == 0 || exists, "{element:?} at {index:?}, although its lane is in the mask");
+            let flat = index.iter().zip(extents).fold(0, |at, (i, extent)| at * extent + i);
+            (*here != 0).then_some(flat as usize)
+        };
+        mask.iter().enumerate().map(place).collect()
     }
 
     fn element(&self, element: &Element, at: usize) -> Bits {
@@ -476,6 +509,11 @@ impl<'a> Iteration<'a> {
         }
         self.names.get(&name).unwrap_or_else(|| panic!("{name} has no value")).clone()
     }
+}
+
+/// Are the lanes of a mask alone touched?
+fn is_masked(element: &Element) -> bool {
+    matches!(&element.place, Place::Lanes { part: Part::Mask, .. })
 }
 
 /// The vectors of tests have so many lanes where nothing else is said.

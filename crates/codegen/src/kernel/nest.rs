@@ -15,7 +15,8 @@ use std::collections::BTreeSet;
 
 use ebbtide_ir::{ArrayId, Combine, Range, Type};
 
-use super::interval::Interval;
+use super::bounds_test::Test;
+use super::interval::{Before, Interval, Narrowing};
 use super::stmt::{Body, Element};
 use super::work::Work;
 use crate::kernel::term_runs::TermRuns;
@@ -134,6 +135,30 @@ pub(crate) struct Row {
     pub inside: Vec<For>,
     /// Several rows at a time, as long as there are so many.
     pub together: Option<Together>,
+    /// What is known of all rows where tests hold that are asked once.
+    pub proved: Option<Proved>,
+}
+
+/// Rows all of whose accesses are in bounds where these tests hold.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Proved {
+    pub tests: BTreeSet<Test>,
+    /// What narrows the interval then: accesses do not.
+    pub narrowings: Vec<Narrowing>,
+    /// What iterations do then before the interval and behind it, where the interval is not all rows.
+    pub ends: Option<Ends>,
+}
+
+/// The ends of rows in vectors: a first one that may reach into the interval, and as many behind it as are left.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ends {
+    pub lanes: usize,
+    /// Rows of fewer iterations are taken one iteration at a time.
+    pub least: usize,
+    /// What is computed before the innermost loop besides what the interval has.
+    pub before: Vec<Before>,
+    /// The first lanes of a vector of iterations, which may be all.
+    pub body: Body,
 }
 
 /// Rows that are taken together, where this interval is the whole of each row of the domain: its ends tell.

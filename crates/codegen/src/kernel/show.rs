@@ -169,7 +169,11 @@ fn element(program: &Program, e: &Element) -> String {
                 Stride::Rows(rows) => format!(" by {rows:?}"),
                 Stride::Tile { rows, .. } => format!(" by {rows:?} in tiles"),
             };
-            let lanes = if *part == Part::Tail { "first lanes" } else { "lanes" };
+            let lanes = match part {
+                Part::Whole => "lanes",
+                Part::Tail => "first lanes",
+                Part::Mask => "lanes of the mask",
+            };
             format!("{name}[{}; {lanes}{stride}]", index.join(", "))
         }
     };

@@ -33,7 +33,8 @@ pub(crate) enum Stmt {
         ty: Ty,
         value: Expr,
     },
-    /// Loads an element; one where a condition does not hold, and the element is not touched then.
+    /// Loads an element; one where a condition does not hold, and the element is not touched then. What lanes have that are not in
+    /// a mask is any number.
     Load {
         name: Name,
         ty: Ty,
@@ -163,6 +164,8 @@ pub(crate) enum Way {
 pub(crate) enum Part {
     Whole,
     Tail,
+    /// The lanes of a mask, which the statement has: the elements of others are not touched, and need not exist.
+    Mask,
 }
 
 /// What is done about an element that does not exist.

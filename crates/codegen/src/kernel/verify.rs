@@ -7,6 +7,7 @@
 //! 5. Faults wait only between `defer faults` and `raise deferred faults`.
 //! 6. A team stores together: not where its threads run different iterations of a loop.
 //! 7. One element is stored once by a statement; with what else a statement or its lanes have for it, it is combined.
+//! 8. Where the lanes of a mask alone touch elements, which lie side by side, the statement has the mask.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,7 +16,7 @@ use ebbtide_ir::{Function, Program, Type};
 
 use super::expr::Expr;
 use super::name::{Name, Ty, Variable};
-use super::stmt::{Body, Check, Element, Loop, LoopKind, Manner, Place, Stmt, Stride};
+use super::stmt::{Body, Check, Element, Loop, LoopKind, Manner, Part, Place, Stmt, Stride};
 
 /// Why a body is not lawful.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +37,8 @@ pub(crate) enum Error {
     Divergent(String),
     /// Rule 7.
     Overwritten(String),
+    /// Rule 8.
+    NoMask(String),
 }
 
 impl fmt::Display for Error {
@@ -51,6 +54,7 @@ impl fmt::Display for Error {
             Error::NotDeferred => f.write_str("rule 5: a fault waits that is never raised"),
             Error::Divergent(array) => write!(f, "rule 6: some threads of a team alone store into {array}"),
             Error::Overwritten(array) => write!(f, "rule 7: an element of {array} is stored twice at once"),
+            Error::NoMask(array) => write!(f, "rule 8: no mask says which lanes touch {array}"),
         }
     }
 }
@@ -153,6 +157,7 @@ impl Verifier<'_> {
             Stmt::Load { name, ty, element, when } => {
                 self.element(element, Some(*ty))?;
                 self.condition(when.as_ref(), *ty)?;
+                self.masked(element, when.as_ref())?;
                 self.enter(*name, *ty);
             }
             Stmt::Store { element, ty, how, value, more, when, manner } => {
@@ -164,6 +169,7 @@ impl Verifier<'_> {
                     return Err(Error::Overwritten(self.program.array(element.array).name.clone()));
                 }
                 self.condition(when.as_ref(), *ty)?;
+                self.masked(element, when.as_ref())?;
                 if *manner == Manner::Leader && self.divergent {
                     return Err(Error::Divergent(self.program.array(element.array).name.clone()));
                 }
@@ -257,6 +263,15 @@ impl Verifier<'_> {
     /// A condition on something of this type.
     fn condition(&self, when: Option<&Expr>, ty: Ty) -> Result<(), Error> {
         when.map_or(Ok(()), |when| self.expect(when, ty.truth()))
+    }
+
+    fn masked(&self, element: &Element, when: Option<&Expr>) -> Result<(), Error> {
+        match &element.place {
+            Place::Lanes { stride, part: Part::Mask, .. } if when.is_none() || *stride != Stride::Next => {
+                Err(Error::NoMask(self.program.array(element.array).name.clone()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn element(&mut self, element: &Element, ty: Option<Ty>) -> Result<(), Error> {

@@ -26,5 +26,21 @@ static inline $M eb_first_$M(i64 n) { return ($M)((1u << n) - 1); }
 static inline $M eb_first_$M(i64 n) { return ($M)(($M){$COUNT} < ($M){0} + ($I)n); }
 static inline $M eb_splat_$M(int b) { return ($M)(($M){0} - ($I)(b != 0)); }
 #endif
+/* Touches the elements of the lanes of a mask alone. */
+#if defined(EB_AVX512) && $B
+static inline $V eb_load_where_$V(const $T *p, $M m) { return ($V)$P_maskz_loadu_p$L(m, p); }
+static inline void eb_store_where_$V($T *p, $M m, $V v) { $P_mask_storeu_p$L(p, m, v); }
+#else
+static inline $V eb_load_where_$V(const $T *p, $M m) {
+    const $V here = op_select_$V(m, ($V){0} + 1, ($V){0});
+    $V v = {0};
+    for (i64 k = 0; k < $N; k++) if (here[k] != 0) v[k] = p[k];
+    return v;
+}
+static inline void eb_store_where_$V($T *p, $M m, $V v) {
+    const $V here = op_select_$V(m, ($V){0} + 1, ($V){0});
+    for (i64 k = 0; k < $N; k++) if (here[k] != 0) p[k] = v[k];
+}
+#endif
 /* Adds in the first n lanes. */
 static inline $V eb_add_part_$V($V sum, $V term, i64 n) { return op_select_$V(eb_first_$M(n), sum + term, sum); }

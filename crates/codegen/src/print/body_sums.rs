@@ -314,7 +314,7 @@ impl Emitter<'_> {
                     self,
                     "for (; last{number} - group{number} >= {LANES}; group{number} += {LANES}) {{"
                 ),
-                Part::Tail => line!(self, "if (group{number} < last{number}) {{"),
+                Part::Tail | Part::Mask => line!(self, "if (group{number} < last{number}) {{"),
             }
             line!(self, "#pragma GCC unroll {count}");
             line!(self, "for (int u{number} = 0; u{number} < {count}; u{number}++) {{");
@@ -330,7 +330,7 @@ impl Emitter<'_> {
                 let sum = format!("{lanes}[u{number}]");
                 match part {
                     Part::Whole => line!(self, "{sum} = {sum} + {name};"),
-                    Part::Tail => line!(self, "{sum} = eb_add_part_{ty}({sum}, {name}, tail);"),
+                    Part::Tail | Part::Mask => line!(self, "{sum} = eb_add_part_{ty}({sum}, {name}, tail);"),
                 }
             }
             line!(self, "{}", if part == Part::Tail { "} } }" } else { "} }" });

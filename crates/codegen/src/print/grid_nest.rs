@@ -66,7 +66,7 @@ impl Emitter<'_> {
         let (mut names, mut narrowing_text, mut on_entry) = (String::new(), String::new(), None);
         if let Safe::Interior(found) = &grid.safe {
             names = self.before_interior(grid.ranges.len(), found);
-            narrowing_text = narrowing(self.program, found);
+            narrowing_text = narrowing(self.program, &found.narrowings);
             on_entry = self.interior_on_entry(par, found, (&names, &narrowing_text));
             if let Some(number) = on_entry {
                 names = names_on_entry(found, number);

@@ -17,7 +17,14 @@ impl Emitter<'_> {
             // Lanes are counted from where the whole row begins; a GPU has no other beginning.
             let _ = writeln!(text, "eb_tame(&wild, f{});", ranges - 1);
         }
-        for before in &interval.before {
+        text.push_str(&self.names_before(&interval.before));
+        text
+    }
+
+    /// The names that are computed before the innermost loop.
+    pub fn names_before(&mut self, names: &[Before]) -> String {
+        let mut text = String::new();
+        for before in names {
             let line = match before {
                 Before::Value(v) => self.early_value(*v),
                 Before::Wrapped { v, base, modulus: m, way } => {
@@ -53,9 +60,9 @@ impl Emitter<'_> {
 }
 
 /// The statements that narrow `lo` and `hi`.
-pub(crate) fn narrowing(program: &Program, interval: &Interval) -> String {
+pub(crate) fn narrowing(program: &Program, narrowings: &[Narrowing]) -> String {
     let mut text = String::new();
-    for narrowing in &interval.narrowings {
+    for narrowing in narrowings {
         let line = match narrowing {
             Narrowing::NotZero(v) => format!("wild |= !{};", IndexExpr::value(program, *v)),
             Narrowing::NotNegative(sum) => not_negative(sum),

@@ -100,19 +100,25 @@ impl Emitter<'_> {
         line!(self, "{each} {{ const i64 place = first + k{stride};{counted} }} }}");
     }
 
-    /// How the elements of all lanes are loaded, and the beginning of how they are stored.
+    /// How the elements of all lanes are loaded, and the beginning of how they are stored; those of a mask, where one is given.
     pub fn lanes_of(
         &mut self,
         cx: Context,
         ty: Ty,
         element: &Element,
-        stride: &Stride,
-        part: Part,
+        (stride, part): (&Stride, Part),
+        mask: Option<&str>,
     ) -> (String, String) {
         let (vector, (at, stride, count)) = (c_ty(ty), self.place_of_lanes(cx, ty, element, stride, part));
+        if let (Part::Mask, Some(mask)) = (part, mask) {
+            return (
+                format!("eb_load_where_{vector}({at}, {mask})"),
+                format!("eb_store_where_{vector}({at}, {mask}, "),
+            );
+        }
         match (stride, part) {
             (None, Part::Whole) => (format!("eb_load_{vector}({at})"), format!("eb_store_{vector}({at}, ")),
-            (None, Part::Tail) => {
+            (None, Part::Tail | Part::Mask) => {
                 (format!("eb_load_part_{vector}({at}, tail)"), format!("eb_store_part_{vector}({at}, tail, "))
             }
             (Some(stride), _) => {

@@ -5,11 +5,15 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{ArrayId, Combine, Range, Store};
 
 use crate::kernel::name::Name;
-use crate::kernel::nest::{First, For, Interiors, Iterations, Kind, Nest, Node, Order, Over, Row, Together};
+use crate::kernel::nest::{
+    Ends, First, For, Interiors, Iterations, Kind, Nest, Node, Order, Over, Row, Together,
+};
 use crate::print::c_types::{c_type, neutral};
 use crate::print::emitter::{Emitter, line};
+use crate::print::grid_safe::narrow;
 use crate::print::interior::narrowing;
 use crate::print::operation::vector_type;
+use crate::print::par::proved;
 use crate::print::statements::{Context, Lanes};
 
 /// A nest, and what its text needs to know besides.
@@ -186,16 +190,25 @@ impl Emitter<'_> {
         let (last, ranges) = (printed.last(), &printed.nest.ranges);
         let sums = !printed.nest.reductions.is_empty();
         let before = self.before_interior(ranges.len(), &row.interval);
-        let narrowing = narrowing(self.program, &row.interval);
+        let narrowings = narrowing(self.program, &row.interval.narrowings);
         let at_corners = *interiors != Interiors::OfEach;
         if at_corners {
-            self.rows_alike("alike", &ranges[..last], (&before, &narrowing));
+            self.rows_alike("alike", &ranges[..last], (&before, &narrowings));
         }
         // What is taken as one row has no form but that of the interior.
         let mut unless = "";
         if let Interiors::AtCornersOrAsOne(arrays) = interiors {
             self.rows_as_one(ranges.len(), arrays);
             unless = " && !as_one";
+        }
+        if let Some(proof) = &row.proved {
+            let tests = proved(&proof.tests, &narrow(last));
+            line!(self, "int proved; {{ i64 wild = 0; proved = {tests}; }}");
+        }
+        let ends = row.proved.as_ref().and_then(|proof| proof.ends.as_ref());
+        if let Some(Ends { least, .. }) = ends {
+            let unless = if at_corners { " && !alike" } else { "" };
+            line!(self, "const int ends = proved{unless} && jt - jf >= {least};");
         }
         match &row.together {
             Some(together) => {
@@ -211,7 +224,16 @@ impl Emitter<'_> {
         if at_corners {
             line!(self, "if (!alike) {{");
         }
-        self.out.push_str(&narrowing);
+        match &row.proved {
+            Some(proof) => {
+                line!(self, "if (proved) {{");
+                self.out.push_str(&narrowing(self.program, &proof.narrowings));
+                line!(self, "}} else {{");
+                self.out.push_str(&narrowings);
+                line!(self, "}}");
+            }
+            None => self.out.push_str(&narrowings),
+        }
         line!(self, "lo = eb_min(eb_max(lo, jf), jt); hi = eb_max(eb_min(hi, jt), lo);");
         // The interior is known with small numbers alone: then nothing above can have wrapped, and nothing below can.
         line!(self, "if (__builtin_expect(wild, 0)) lo = hi = jt;");
@@ -236,11 +258,19 @@ impl Emitter<'_> {
         }
         let (j, lane) = (printed.innermost(), printed.lane());
         line!(self, "for (int side = 0; side < 2; side++) {{");
+        if let Some(Ends { lanes, before, body, .. }) = ends {
+            line!(self, "if (ends) for (const i64 stop = side ? jt : lo; j < stop; ) {{");
+            line!(self, "const i64 {j} = j, tail = eb_min(jt - j, {lanes});");
+            let before = self.names_before(before);
+            self.out.push_str(&before);
+            self.body(printed.cx, body);
+            line!(self, "j += tail; }}");
+        }
         line!(self, "for (const i64 stop = side ? jt : lo; j < stop; j++) {{ const i64 {j} = j; {lane}");
         self.keeping(printed, |text| text.body(printed.cx.seldom(), &row.careful));
         line!(self, "}}");
         line!(self, "if (side) break;");
-        self.interior_loops(printed, &row.inside);
+        self.interior_loops(printed, &row.inside, if ends.is_some() { " && !ends" } else { "" });
         line!(self, "}} }}");
     }
 
@@ -248,7 +278,7 @@ impl Emitter<'_> {
     fn rows_side_by_side(&mut self, printed: &Printed, together: &Together) {
         let (last, ranges) = (printed.last(), &printed.nest.ranges);
         let before = self.before_interior(ranges.len(), &together.interval);
-        let narrowing = narrowing(self.program, &together.interval);
+        let narrowing = narrowing(self.program, &together.interval.narrowings);
         let Together { rows, least, .. } = together;
         self.rows_alike("together", &ranges[..last], (&before, &narrowing));
         line!(self, "if (together && jt - jf >= {least}) for (; end - r >= {rows}; r += {rows}) {{");
@@ -257,23 +287,23 @@ impl Emitter<'_> {
         }
         self.body(printed.cx, &together.before);
         line!(self, "const i64 hi = jt; i64 j = jf;");
-        self.interior_loops(printed, &together.inside);
+        self.interior_loops(printed, &together.inside, "");
         line!(self, "}}");
     }
 
-    /// The loops over the interval of a row.
-    fn interior_loops(&mut self, printed: &Printed, loops: &[For]) {
+    /// The loops over the interval of a row; what is less than a vector is left under a condition alone, which begins with `&&`.
+    fn interior_loops(&mut self, printed: &Printed, loops: &[For], tails: &str) {
         let vectors = loops.iter().any(|l| l.kind != Kind::Seq);
         if vectors {
             line!(self, "{{");
         }
-        loops.iter().for_each(|l| self.interior_loop(printed, l));
+        loops.iter().for_each(|l| self.interior_loop(printed, l, tails));
         if vectors {
             line!(self, "}}");
         }
     }
 
-    fn interior_loop(&mut self, printed: &Printed, l: &For) {
+    fn interior_loop(&mut self, printed: &Printed, l: &For, tails: &str) {
         let j = printed.innermost();
         let iterations: Vec<&Iterations> = l
             .body
@@ -308,7 +338,7 @@ impl Emitter<'_> {
                 line!(self, "j += tail; }} }}");
             }
             (_, Over::Tail) => {
-                line!(self, "if (j < hi) {{ const i64 tail = hi - j, {j} = j;");
+                line!(self, "if (j < hi{tails}) {{ const i64 tail = hi - j, {j} = j;");
                 iterations.iter().for_each(|it| self.body(printed.cx.seldom(), &it.body));
                 line!(self, "j = hi; }}");
             }

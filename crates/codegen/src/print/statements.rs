@@ -5,7 +5,7 @@ use ebbtide_ir::{ArrayId, Combine, Literal, evaluate};
 use crate::kernel::expr::Expr;
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
-use crate::kernel::stmt::{Check, Element, Fault, Manner, Place, Stmt, Stride, Way};
+use crate::kernel::stmt::{Check, Element, Fault, Manner, Part, Place, Stmt, Stride, Way};
 use crate::print::c_types::{c_literal, c_type, word};
 use crate::print::emitter::{Emitter, Pace, line};
 use crate::print::operation::c_ty;
@@ -259,7 +259,8 @@ impl Emitter<'_> {
             return line!(self, "const {t} {name} = {tile};");
         }
         if let Place::Lanes { stride, part, .. } = &element.place {
-            let (load, _) = self.lanes_of(cx, ty, element, stride, *part);
+            let mask = when.map(|when| self.expr(when, cx.pace));
+            let (load, _) = self.lanes_of(cx, ty, element, (stride, *part), mask.as_deref());
             return line!(self, "const {t} {name} = {load};");
         }
         let text = self.element(cx, element);
@@ -281,10 +282,11 @@ impl Emitter<'_> {
         }
         let more: Vec<String> = more.iter().map(|value| self.expr(value, cx.pace)).collect();
         if let Place::Lanes { stride, part, .. } = &element.place {
+            let mask = when.as_ref().map(|when| self.expr(when, cx.pace));
             let (load, (store, end)) = match vector_of_tile(cx, element, *ty) {
                 Some(tile) => (tile.clone(), (format!("{tile} = "), "")),
                 None => {
-                    let (load, store) = self.lanes_of(cx, *ty, element, stride, *part);
+                    let (load, store) = self.lanes_of(cx, *ty, element, (stride, *part), mask.as_deref());
                     (load, (store, ")"))
                 }
             };
@@ -298,8 +300,7 @@ impl Emitter<'_> {
             {
                 return self.store_lane_by_lane(cx, (element, stride, *part), *ty, (mask, &value));
             }
-            if let Some(mask) = when {
-                let mask = self.expr(mask, cx.pace);
+            if let Some(mask) = mask.filter(|_| *part != Part::Mask) {
                 value = format!("op_select_{}({mask}, {value}, {load})", c_ty(*ty));
             }
             line!(self, "{store}{value}{end};");

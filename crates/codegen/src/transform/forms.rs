@@ -27,7 +27,7 @@ use crate::analysis::vectors::{more_side_by_side, side_by_side};
 use crate::kernel::grid::{self, Grid};
 use crate::kernel::interchange::{self, Interchanged};
 use crate::kernel::interval::{Before, Interval, Narrowing, Rows};
-use crate::kernel::name::{Fresh, Name, Ty};
+use crate::kernel::name::{Fresh, Name, Ty, Variable};
 use crate::kernel::nest::{self, Nest};
 use crate::kernel::show::{is_wanted, show};
 use crate::kernel::stmt::{Body, Check, Part, Stmt, visit_mut};
@@ -48,7 +48,7 @@ use crate::transform::sides::{PerSide, jam, jam_columns, jam_rows, of_side};
 use crate::transform::sink_stores::sink_stores;
 use crate::transform::specialise::specialise;
 use crate::transform::step::Step;
-use crate::transform::vectorise::{Iterations as Neighbours, Vectors, vectorise};
+use crate::transform::vectorise::{Idle, Iterations as Neighbours, Vectors, vectorise};
 use crate::transform::windows::windows;
 
 /// A parallel loop whose iterations have several forms: what these have in common.
@@ -306,7 +306,9 @@ impl Forms<'_> {
             return None;
         }
         let along = Neighbours { program, interior, innermost: innermost(par) };
-        let form = |part, vector| Vectors { along: &along, element, lanes, part, vector, at_once: lanes };
+        let idle = Idle::Present;
+        let form =
+            |part, vector| Vectors { along: &along, element, lanes, part, vector, at_once: lanes, idle };
         let sums = !reductions(facts, par).is_empty();
         let count = if sums { LANES / lanes } else { 1 };
         let whole: Option<Vec<Body>> =
@@ -360,6 +362,29 @@ impl Forms<'_> {
         Some(InVectors { lanes, jammed, whole, tail })
     }
 
+    /// The first lanes of a vector of iterations anywhere in a row, for loops whose accesses are proved.
+    pub fn ends_of_rows(
+        &mut self,
+        it: &Iterations,
+        interior: &Interior,
+        (element, lanes): (Type, usize),
+    ) -> Option<Body> {
+        let program = self.program;
+        let body = self.lowered(it, &it.par.body, &interior.exact);
+        let body = in_interior(body, program, interior, innermost(it.par));
+        let along = Neighbours { program, interior, innermost: innermost(it.par) };
+        let idle = Idle::Absent(Variable::Mask(self.fresh.next()).into());
+        let (part, vector, at_once) = (Part::Tail, 0, lanes);
+        self.comes_to(Step::RowEnds);
+        let body = vectorise(
+            &body,
+            Vectors { along: &along, element, lanes, part, vector, at_once, idle },
+            &mut self.fresh,
+        )?;
+        self.after(Step::RowEnds, &body);
+        Some(body)
+    }
+
     /// Iterations of several rows side by side, in the interior of the whole domain, in so many lanes of this type: where
     /// `analysis::rows_side_by_side` says that it pays, and no other step has a better form.
     pub fn rows_side_by_side(
@@ -376,7 +401,8 @@ impl Forms<'_> {
         let RowsSideBySide { rows, columns, between } = shape;
         let one = self.hoisted(it, interior);
         let along = Neighbours { program, interior, innermost: innermost(par) };
-        let form = |part| Vectors { along: &along, element, lanes, part, vector: 0, at_once: lanes };
+        let idle = Idle::Present;
+        let form = |part| Vectors { along: &along, element, lanes, part, vector: 0, at_once: lanes, idle };
         let whole = self.in_vector(&one, form(Part::Whole))?;
         let tail = self.in_vector(&one, form(Part::Tail))?;
         let varying = &interior.varying;

@@ -12,7 +12,7 @@ use crate::kernel::expr::Expr;
 use crate::kernel::index_expr::{Arithmetic, IndexExpr};
 use crate::kernel::name::{Fresh, Name, Ty, Variable};
 use crate::kernel::stmt::{Body, Check, Element, Loop, LoopKind, Part, Place, Stmt, Stride, Wide, visit_mut};
-use crate::transform::vectorise::{Along, Vectors};
+use crate::transform::vectorise::{Along, Idle, Vectors};
 
 /// What it costs to bring an element to its lane, where neighbouring lanes are not neighbours in memory, in operations on single
 /// numbers.
@@ -74,7 +74,8 @@ impl Passes {
         fresh: &mut Fresh,
     ) -> Option<Body> {
         let element = self.element;
-        let vectors = Vectors { along: self, element, lanes, part, vector: 0, at_once: lanes };
+        let idle = Idle::Present;
+        let vectors = Vectors { along: self, element, lanes, part, vector: 0, at_once: lanes, idle };
         let mut out = Body::new();
         for stmt in statements {
             match stmt {

@@ -7,18 +7,21 @@ use std::collections::BTreeSet;
 
 use ebbtide_ir::{Combine, Facts, Par, Program, Store, ValueId};
 
+use crate::analysis::bounds_proof::Prover;
 use crate::analysis::bucket_scatter::{BucketScatter, bucket_scatter};
 use crate::analysis::interior::Interior;
 use crate::analysis::kept_terms::threads_keep_terms;
 use crate::analysis::lane_order::in_lane_order;
 use crate::analysis::names::{scatters, values_inside};
+use crate::analysis::row_ends::{RowEnds, row_ends};
 use crate::analysis::row_form::{RowForm, VectorForm, row_form};
 use crate::analysis::rows_side_by_side::rows_side_by_side;
 use crate::analysis::term_runs::term_runs;
 use crate::analysis::work::{is_arithmetic, is_light, work};
 use crate::kernel::machine::{Target, Threads};
 use crate::kernel::nest::{
-    Buckets, First, For, Interiors, Iterations as Run, Kind, Nest, Node, Order, Over, Row, Together,
+    Buckets, Ends, First, For, Interiors, Iterations as Run, Kind, Nest, Node, Order, Over, Proved, Row,
+    Together,
 };
 use crate::kernel::stmt::Body;
 use crate::transform::forms::{Forms, InVectors, Iterations, RowsInVectors};
@@ -28,6 +31,9 @@ use crate::transform::step::Step;
 
 /// The columns of the one row are dealt out in pieces of so many, so that no cache line is written by two threads.
 const ALIGNED: usize = 64;
+
+/// The bytes of the widest vectors, whose lanes have masks in registers of their own.
+const WIDEST: usize = 64;
 
 /// A parallel loop, and what its nest is made from.
 #[derive(Clone, Copy)]
@@ -135,6 +141,9 @@ impl ParallelLoop<'_> {
         if interiors == Interiors::AtCorners && form.exchanged.is_none() {
             row.together = form.vectors.ok().and_then(|vectors| self.together(forms, &it, vectors));
         }
+        if form.exchanged.is_none() && self.reductions.is_empty() {
+            row.proved = self.proved(forms, &it, form);
+        }
         For { kind: Kind::Seq, over: Over::Rows(interiors), body: vec![Node::Row(row)] }
     }
 
@@ -166,7 +175,35 @@ impl ParallelLoop<'_> {
                 (0, vec![For { kind: Kind::Seq, over, body }])
             }
         };
-        Row { interval: forms.interval(interior), least, careful, inside, together: None }
+        Row { interval: forms.interval(interior), least, careful, inside, together: None, proved: None }
+    }
+
+    /// What is known of the rows where the accesses of the loop are proved: of loops over several rows, each with an interval that is
+    /// less than all of it.
+    fn proved(&self, forms: &mut Forms, it: &Iterations, form: &RowForm) -> Option<Proved> {
+        let (program, facts, par) = (self.program, self.facts, self.par);
+        let wanted = par.ranges.len() > 1
+            && !form.interior.takes_all()
+            && ![Step::Interior, Step::ProvedRows].iter().any(|step| forms.leaves_out(*step));
+        let vectors = form.vectors.ok().filter(|_| wanted)?;
+        let inside = values_inside(par);
+        let proof = Prover { program, facts, inside: &inside }.proof(par)?;
+        let narrowings = form.interior.narrowings_where_proved(&proof.exact);
+        let mut proved = Proved { tests: proof.tests.clone(), narrowings, ends: None };
+        // In shorter vectors there are as many masks for fewer iterations.
+        if self.target.vector_bytes < WIDEST || forms.leaves_out(Step::RowEnds) {
+            return Some(proved);
+        }
+        if let Some(RowEnds { interior, tests }) = row_ends((program, facts), par, &inside, &proof)
+            && let Some(body) = forms.ends_of_rows(it, &interior, (vectors.element, vectors.lanes))
+        {
+            let known = form.interior.interval().before;
+            let mut before = interior.interval().before;
+            before.retain(|before| !known.contains(before));
+            proved.tests.extend(tests);
+            proved.ends = Some(Ends { lanes: vectors.lanes, least: vectors.least.max(1), before, body });
+        }
+        Some(proved)
     }
 
     /// Several rows at a time, in these vectors.

@@ -14,11 +14,13 @@ pub(crate) const C: &[Step] = &[
     Step::KeptTerms,
     Step::Buckets,
     Step::Peel,
+    Step::ProvedRows,
     // An iteration.
     Step::Lower,
     Step::Interior,
     Step::HoistInvariants,
     Step::JoinUpdates,
+    Step::RowEnds,
     Step::Vectorise,
     Step::Jam,
     Step::JamRows,

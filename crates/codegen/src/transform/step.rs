@@ -36,11 +36,13 @@ pub(crate) enum Step {
     Interchange,
     DeferredProducts,
     PackedTapes,
+    ProvedRows,
+    RowEnds,
 }
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 26] = [
+    pub const OPTIONAL: [Step; 28] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
@@ -67,6 +69,8 @@ impl Step {
         Step::Interchange,
         Step::DeferredProducts,
         Step::PackedTapes,
+        Step::ProvedRows,
+        Step::RowEnds,
     ];
 
     /// What people call it.
@@ -103,6 +107,8 @@ impl Step {
             Step::Interchange => "interchange",
             Step::DeferredProducts => "deferred products",
             Step::PackedTapes => "packed tapes",
+            Step::ProvedRows => "proved rows",
+            Step::RowEnds => "row ends",
         }
     }
 

@@ -55,7 +55,7 @@ use crate::transform::row_tiles::row_tiles;
 use crate::transform::sides::{PerSide, jam, of_side};
 use crate::transform::sink_stores::sink_stores;
 use crate::transform::specialise::specialise;
-use crate::transform::vectorise::{Iterations, Vectors, vectorise};
+use crate::transform::vectorise::{Idle, Iterations, Vectors, vectorise};
 use crate::transform::windows::windows;
 
 /// The extents of all arrays.
@@ -253,6 +253,7 @@ impl<'p> Loop<'p> {
                         part: Part::Whole,
                         vector: 0,
                         at_once: if jams { SIDES } else { 1 } * LANES_OF_TESTS,
+                        idle: Idle::Present,
                     };
                     vectorise(&body, vectors, &mut fresh).expect("the loop has a vector form")
                 }

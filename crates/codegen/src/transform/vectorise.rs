@@ -9,9 +9,9 @@ use ebbtide_ir::{ArrayId, Binary, Compare, Function, Literal, Program, Type, Una
 use crate::analysis::interior::Interior;
 use crate::analysis::vectors::{self, stride};
 use crate::kernel::expr::{Expr, Overflow};
-use crate::kernel::index_expr::IndexExpr;
+use crate::kernel::index_expr::{Arithmetic, IndexExpr};
 use crate::kernel::name::{Fresh, Name, Ty, Variable};
-use crate::kernel::stmt::{Body, Element, Part, Place, Stmt, Stride, visit_mut};
+use crate::kernel::stmt::{Body, Element, Manner, Part, Place, Stmt, Stride, visit_mut};
 
 /// What lanes are: what differs between them, and how their elements lie.
 pub(crate) trait Along {
@@ -21,6 +21,10 @@ pub(crate) trait Along {
     fn stride(&self, element: &Element) -> Option<Stride>;
     /// An index as a float of this type, lane by lane.
     fn ramp(&self, v: ValueId, ty: Ty) -> Option<Expr>;
+    /// How far the second of two indices is behind the first one in the first lane, and by how much less in each lane behind it.
+    fn distance(&self, _two: &[Expr; 2]) -> Option<(Expr, i64)> {
+        None
+    }
 }
 
 /// Lanes are neighbouring iterations of a parallel loop.
@@ -43,11 +47,25 @@ pub(crate) struct Vectors<'a> {
     pub vector: usize,
     /// How many iterations run at once, in this vector and those that are to stand beside it.
     pub at_once: usize,
+    /// What lanes are that take no part in a branch.
+    pub idle: Idle,
+}
+
+/// What lanes are that take no part in a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Idle {
+    /// The elements that others load there exist for them too.
+    Present,
+    /// They touch nothing. This mask has the lanes that are iterations.
+    Absent(Name),
 }
 
 /// The body in vectors.
 pub(crate) fn vectorise(body: &Body, vectors: Vectors, fresh: &mut Fresh) -> Option<Body> {
     let mut out = Body::new();
+    if let Idle::Absent(name) = vectors.idle {
+        out.push(vectors.first_lanes(name));
+    }
     vectors.block(body, None, fresh, &mut out)?;
     meet_once(&mut out).then_some(out)
 }
@@ -80,6 +98,22 @@ impl Along for Iterations<'_> {
     fn ramp(&self, v: ValueId, ty: Ty) -> Option<Expr> {
         let sum = self.interior.linear_here(self.program, v)?;
         Some(Expr::Ramp { ty, coefficient: sum.coefficient, variable: self.innermost, base: sum.base })
+    }
+
+    fn distance(&self, two: &[Expr; 2]) -> Option<(Expr, i64)> {
+        let sum = |e: &Expr| match e {
+            Expr::Variable(Name { variable: Variable::Value(v), .. }) => {
+                self.interior.linear_here(self.program, *v).map(|sum| (sum.coefficient, sum.base))
+            }
+            Expr::Literal(literal) => Some((0, IndexExpr::Constant(literal.to_i64()?))),
+            Expr::Index(base) => Some((0, base.clone())),
+            Expr::Linear { coefficient, base, .. } => Some((*coefficient, base.clone())),
+            _ => None,
+        };
+        let ((a, from), (b, to)) = (sum(&two[0])?, sum(&two[1])?);
+        let coefficient = b.checked_sub(a)?;
+        let base = IndexExpr::wrapping(Arithmetic::Sub, to, from);
+        Some((Expr::Linear { coefficient, variable: self.innermost, base }, -coefficient))
     }
 }
 
@@ -123,13 +157,18 @@ impl Vectors<'_> {
                 out.push(Stmt::Assign { name: *name, ty, value });
             }
             Stmt::Load { name, ty: Ty::One(ty), element, .. } if self.varies(*name) => {
-                self.load(*name, *ty, element, fresh, out)?;
+                self.load((*name, *ty), element, mask, fresh, out)?;
             }
             Stmt::Store { element, ty, how, value, more, manner, .. } => {
                 // Where lanes meet in one element, one after the other combines with it.
                 let stride = self.along.stride(element).filter(|s| *s != Stride::Same || how.is_some())?;
+                // Lanes of a mask touch elements side by side, and no others have them.
+                let fits = stride == Stride::Next && *manner == Manner::Plain;
+                if self.is_absent(mask) && !fits {
+                    return None;
+                }
                 out.push(Stmt::Store {
-                    element: self.lanes_of(element, stride),
+                    element: self.lanes_of(element, stride, mask),
                     ty: self.widened(*ty),
                     how: *how,
                     value: self.operand(value, *ty),
@@ -138,6 +177,8 @@ impl Vectors<'_> {
                     manner: manner.clone(),
                 });
             }
+            // Where lanes touch nothing, all else that they share is left to iterations one by one.
+            Stmt::Reduce { .. } | Stmt::Loop(_) if self.idle != Idle::Present => return None,
             Stmt::Reduce { number, ty, how, value, .. } => out.push(Stmt::Reduce {
                 number: *number,
                 ty: self.widened(*ty),
@@ -153,9 +194,10 @@ impl Vectors<'_> {
                     if arm.is_empty() {
                         continue;
                     }
-                    let value = match mask {
-                        Some(mask) => both(masks, mask.clone(), condition),
-                        None => condition,
+                    let value = match (mask, self.idle) {
+                        (Some(mask), _) => both(masks, mask.clone(), condition),
+                        (None, Idle::Absent(first)) => both(masks, Expr::Variable(first), condition),
+                        (None, Idle::Present) => condition,
                     };
                     let name = Variable::Mask(fresh.next()).into();
                     out.push(Stmt::Let { name, ty: masks, value });
@@ -191,9 +233,23 @@ impl Vectors<'_> {
         Some(())
     }
 
-    /// Loads the elements of all lanes.
-    fn load(&self, name: Name, ty: Type, element: &Element, fresh: &mut Fresh, out: &mut Body) -> Option<()> {
+    /// Loads the elements of all lanes, or of those of a mask.
+    fn load(
+        &self,
+        (name, ty): (Name, Type),
+        element: &Element,
+        mask: Option<&Expr>,
+        fresh: &mut Fresh,
+        out: &mut Body,
+    ) -> Option<()> {
         let stride = self.along.stride(element)?;
+        if self.is_absent(mask) {
+            let fits = stride == Stride::Next && ty == self.element;
+            let element = fits.then(|| self.lanes_of(element, stride, mask))?;
+            let ty = Ty::Vector(ty, self.lanes);
+            out.push(Stmt::Load { name, ty, element, when: mask.cloned() });
+            return Some(());
+        }
         if stride == Stride::Same && ty == self.element {
             // One for all of them.
             let loaded = Variable::Loaded(fresh.next()).into();
@@ -202,7 +258,7 @@ impl Vectors<'_> {
             out.push(Stmt::Let { name, ty: Ty::Vector(ty, self.lanes), value });
             return Some(());
         }
-        let (element, wide) = (self.lanes_of(element, stride), Ty::Vector(ty, self.lanes));
+        let (element, wide) = (self.lanes_of(element, stride, None), Ty::Vector(ty, self.lanes));
         if ty != Type::Bool {
             out.push(Stmt::Load { name, ty: wide, element, when: None });
             return Some(());
@@ -267,6 +323,14 @@ impl Vectors<'_> {
             Expr::Compare(op, ty, two) if *ty == float => {
                 Expr::Compare(*op, wide(*ty), Box::new(two.each_ref().map(|e| at(e, *ty))))
             }
+            // How far two indices are apart is compared with how far lanes are from the first one, which are small numbers:
+            // rounding the other changes nothing.
+            Expr::Compare(op, Ty::One(Type::Index), two) if self.idle != Idle::Present => {
+                let (far, coefficient) = self.along.distance(two)?;
+                let own = Ty::Vector(self.element, self.lanes);
+                let far = self.own(&far, Ty::One(Type::Index));
+                Expr::Compare(*op, own, Box::new([Expr::Multiples { ty: own, coefficient }, far]))
+            }
             // Numbers of another type are compared as numbers of this one.
             Expr::Compare(op, ty @ Ty::One(_), two) => {
                 let own = two.each_ref().map(|e| self.own(e, *ty));
@@ -312,10 +376,26 @@ impl Vectors<'_> {
         }
     }
 
-    /// The elements of all lanes.
-    fn lanes_of(&self, element: &Element, stride: Stride) -> Element {
+    /// The elements of all lanes; of those of a mask, where others touch nothing.
+    fn lanes_of(&self, element: &Element, stride: Stride, mask: Option<&Expr>) -> Element {
         let first = element.index().to_vec();
-        Element { place: Place::Lanes { first, stride, part: self.part }, ..element.clone() }
+        let part = if self.is_absent(mask) { Part::Mask } else { self.part };
+        Element { place: Place::Lanes { first, stride, part }, ..element.clone() }
+    }
+
+    /// Do the lanes that are not in this mask touch nothing?
+    fn is_absent(&self, mask: Option<&Expr>) -> bool {
+        mask.is_some() && self.idle != Idle::Present
+    }
+
+    /// The mask of the lanes that are iterations.
+    fn first_lanes(&self, name: Name) -> Stmt {
+        let own = Ty::Vector(self.element, self.lanes);
+        let tail =
+            converted(Ty::One(Type::Index), Ty::One(self.element), Expr::Variable(Variable::Tail.into()));
+        let two = [Expr::Multiples { ty: own, coefficient: 1 }, Expr::Splat(own, Box::new(tail))];
+        let value = Expr::Compare(Compare::Lt, own, Box::new(two));
+        Stmt::Let { name, ty: Ty::Mask(self.element, self.lanes), value }
     }
 }
 

@@ -1,5 +1,7 @@
 //! How the interval of an interior becomes narrower.
 
+use std::collections::BTreeSet;
+
 use ebbtide_ir::{Binary, Op, ValueId};
 
 use super::linear::Linear;
@@ -53,12 +55,24 @@ impl Interior {
         }
     }
 
-    /// The interval as data. What is needed for sums that nothing else proves comes last.
+    /// The interval as data.
     pub fn interval(&self) -> Interval {
-        let mut narrowings = self.narrowing.clone();
-        for (scope, sum) in &self.sums {
+        let narrowings = self.with_sums(self.narrowing.clone(), &BTreeSet::new());
+        Interval { before: self.before.clone(), narrowings, rows: self.rows }
+    }
+
+    /// What narrows the interval where a proof keeps all accesses in bounds, and makes these values numbers.
+    pub fn narrowings_where_proved(&self, exact: &BTreeSet<ValueId>) -> Vec<Narrowing> {
+        let narrowings = self.narrowing.iter().filter(|narrowing| !self.of_accesses.contains(narrowing));
+        self.with_sums(narrowings.cloned().collect(), exact)
+    }
+
+    /// Narrowings, and behind them what is needed for sums that nothing else proves: none of sums that are these values.
+    fn with_sums(&self, mut narrowings: Vec<Narrowing>, exact: &BTreeSet<ValueId>) -> Vec<Narrowing> {
+        for ((scope, sum), values) in &self.sums {
             let known = matches!(sum, IndexExpr::Number(0))
-                || matches!(sum, IndexExpr::Constant(c) if (0..LARGE).contains(c));
+                || matches!(sum, IndexExpr::Constant(c) if (0..LARGE).contains(c))
+                || values.is_subset(exact);
             let tame = sum.clone().tamed();
             // The same sum at another corner of loops inside is another number. Indices are asked for at all corners.
             let asked = |narrowing: &Narrowing| match narrowing {
@@ -69,10 +83,19 @@ impl Interior {
                 narrowings.push(Narrowing::Tame(scope.clone(), tame));
             }
         }
-        Interval { before: self.before.clone(), narrowings, rows: self.rows }
+        narrowings
+    }
+
+    /// Narrows to where an access is in bounds.
+    pub(super) fn keep_in_bounds(&mut self, narrowing: Narrowing) {
+        if !self.narrowing.contains(&narrowing) {
+            self.of_accesses.insert(narrowing.clone());
+            self.narrowing.push(narrowing);
+        }
     }
 
     pub(super) fn once(&mut self, narrowing: Narrowing) {
+        self.of_accesses.remove(&narrowing);
         if !self.narrowing.contains(&narrowing) {
             self.narrowing.push(narrowing);
         }

@@ -6,10 +6,8 @@ use ebbtide_ir::evaluate::Bits;
 use ebbtide_ir::{ArrayId, LoopKind, ValueId};
 
 use super::{Guard, Interchanged, Tape};
-use crate::kernel::bounds_test::Test;
-use crate::kernel::evaluate::{World, evaluate};
+use crate::kernel::evaluate::World;
 use crate::kernel::interpret::{Ended, Iteration, Memory};
-use crate::kernel::machine::SMALL;
 use crate::kernel::name::{Name, Variable};
 
 /// The values of names.
@@ -88,12 +86,7 @@ fn guard_holds(
     let world = World { value: outside.value, extent: &extent, wrapped: &|_| 0, ranges };
     let end = |k: usize| ranges[k].1.max(ranges[k].0);
     match guard {
-        Guard::Proof(Test::NotNegative(e)) => evaluate(e, &world).is_some_and(|e| e >= 0),
-        Guard::Proof(Test::AtMost(e, array, k)) => {
-            evaluate(e, &world).is_some_and(|e| e <= extent(*array, *k))
-        }
-        Guard::Proof(Test::Narrow(e)) => evaluate(e, &world).is_some_and(|e| e <= SMALL),
-        Guard::Proof(Test::Tame(a, b)) => [a, b].into_iter().all(|e| evaluate(e, &world).is_some()),
+        Guard::Proof(test) => world.holds(test),
         Guard::Number(v) => (outside.value)(*v) != i64::MIN,
         Guard::Whole(array, k) => ranges[*k].0 == 0 && end(*k) == extent(*array, *k),
         Guard::Within(array, k) => ranges[*k].0 >= 0 && end(*k) <= extent(*array, *k),

@@ -8,10 +8,13 @@ use ebbtide_ir::evaluate::{Bits, combine, neutral};
 use ebbtide_ir::leaf::{LANES, Leaves};
 use ebbtide_ir::{ArrayId, Combine, Range, Type, ValueId};
 
-use super::{Buckets, First, For, Interiors, Iterations, Kind, Nest, Node, Over, Row, Together};
+use super::{
+    Buckets, Ends, First, For, Interiors, Iterations, Kind, Nest, Node, Over, Proved, Row, Together,
+};
 use crate::kernel::evaluate::{World, narrowed, remainders};
 use crate::kernel::interpret::{Ended, Iteration, Memory};
 use crate::kernel::interval::{Before, Interval};
+use crate::kernel::machine::SMALL;
 use crate::kernel::name::Name;
 use crate::kernel::stmt::Body;
 
@@ -78,6 +81,8 @@ pub(crate) struct Ran {
     pub as_one: usize,
     /// How often several rows were taken together.
     pub together: usize,
+    /// How many vectors took the ends of rows.
+    pub ends: usize,
     /// By reduction: what the leaves came to, if any iteration had a term.
     pub totals: Vec<Option<Bits>>,
 }
@@ -394,6 +399,16 @@ impl Machine<'_> {
         })
     }
 
+    /// Do the tests hold that prove all accesses?
+    fn holds(&self, proved: &Proved, memory: &Memory) -> bool {
+        let value = |v: ValueId| self.outside.names[&Name::value(v)][0] as i64;
+        let extent = |array: ArrayId, k: usize| memory.shapes[array.index()][k];
+        let ranges = &self.outside.ranges;
+        let world = World { value: &value, extent: &extent, wrapped: &|_| 0, ranges };
+        let narrow = |(from, to): &(i64, i64)| *from >= -SMALL && to - from <= SMALL - from.max(&0);
+        ranges.iter().all(narrow) && proved.tests.iter().all(|test| world.holds(test))
+    }
+
     fn row(
         &mut self,
         memory: &mut Memory,
@@ -402,8 +417,13 @@ impl Machine<'_> {
         (from, to): (i64, i64),
         (alike, as_one): (bool, bool),
     ) -> Result<(), Ended> {
-        let names = self.outside.names(&self.nest.ranges, &row.interval, memory, outer);
-        let found = self.outside.interval(&row.interval, memory, &names, (from, to));
+        let proved = row.proved.as_ref().filter(|proved| self.holds(proved, memory));
+        let mut interval = row.interval.clone();
+        if let Some(proved) = proved {
+            interval.narrowings.clone_from(&proved.narrowings);
+        }
+        let mut names = self.outside.names(&self.nest.ranges, &interval, memory, outer);
+        let found = self.outside.interval(&interval, memory, &names, (from, to));
         let ((mut lo, mut hi), wrapped) = found.unwrap_or(((to, to), BTreeMap::new()));
         if alike {
             (lo, hi) = (from, to);
@@ -418,16 +438,46 @@ impl Machine<'_> {
             lo = (first + (lo - first + lanes - 1) / lanes * lanes).min(to);
             hi = hi.max(lo);
         }
+        let ends = proved.and_then(|proved| proved.ends.as_ref());
+        let ends = ends.filter(|ends| !alike && to - from >= ends.least as i64);
+        if let Some(ends) = ends {
+            interval.before.extend(ends.before.iter().cloned());
+            names = self.outside.names(&self.nest.ranges, &interval, memory, outer);
+        }
         let along = Along { names: &names, wrapped: &wrapped, from: first, as_one };
         let careful = Iterations { first: First::At(0), body: row.careful.clone() };
-        for j in from..lo {
-            self.iterations(memory, &along, &careful, (j, 1, 0))?;
+        let mut j = from;
+        self.outside_of_interval(memory, &along, (&careful, ends), (&mut j, lo, to))?;
+        let inside: Vec<For> =
+            row.inside.iter().filter(|l| ends.is_none() || l.over != Over::Tail).cloned().collect();
+        j = self.interior_loops(memory, &along, &inside, (j, hi))?;
+        self.outside_of_interval(memory, &along, (&careful, ends), (&mut j, to, to))
+    }
+
+    /// Runs iterations up to one, or somewhat further in vectors, but not beyond the row.
+    fn outside_of_interval(
+        &mut self,
+        memory: &mut Memory,
+        along: &Along,
+        (careful, ends): (&Iterations, Option<&Ends>),
+        (j, stop, to): (&mut i64, i64, i64),
+    ) -> Result<(), Ended> {
+        while *j < stop {
+            match ends {
+                Some(ends) => {
+                    let tail = (to - *j).min(ends.lanes as i64);
+                    let it = Iterations { first: First::At(0), body: ends.body.clone() };
+                    self.iterations(memory, along, &it, (*j, ends.lanes, tail as usize))?;
+                    self.ran.ends += 1;
+                    *j += tail;
+                }
+                None => {
+                    self.iterations(memory, along, careful, (*j, 1, 0))?;
+                    self.ran.careful += 1;
+                    *j += 1;
+                }
+            }
         }
-        let j = self.interior_loops(memory, &along, &row.inside, (lo, hi))?;
-        for j in j..to {
-            self.iterations(memory, &along, &careful, (j, 1, 0))?;
-        }
-        self.ran.careful += (lo - from + to - j) as usize;
         Ok(())
     }
 

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use ebbtide_ir::{ArrayId, Program};
 
-use super::{First, For, Interiors, Kind, Nest, Node, Order, Over, Row, Together};
-use crate::kernel::show::{block, narrowing};
+use super::{Ends, First, For, Interiors, Kind, Nest, Node, Order, Over, Proved, Row, Together};
+use crate::kernel::show::{block, narrowing, test};
 
 /// The text of a nest.
 pub(crate) fn show(program: &Program, nest: &Nest) -> String {
@@ -105,6 +105,16 @@ fn shown_row(program: &Program, row: &Row, depth: usize, out: &mut String) {
         block(program, before, depth + 1, out);
         inside.iter().for_each(|l| for_loop(program, l, depth + 1, out));
         let _ = writeln!(out, "{indent}rows one by one");
+    }
+    if let Some(Proved { tests, narrowings, ends }) = &row.proved {
+        let tests: Vec<String> = tests.iter().map(|t| test(program, t)).collect();
+        let narrowings: Vec<String> = narrowings.iter().map(|n| narrowing(program, n)).collect();
+        let _ = writeln!(out, "{indent}proved: {}", tests.join(", "));
+        let _ = writeln!(out, "{indent}  interior then: all j where {}", narrowings.join(", "));
+        if let Some(Ends { lanes, body, .. }) = ends {
+            let _ = writeln!(out, "{indent}  for the first of {lanes} lanes before it and behind it then");
+            block(program, body, depth + 2, out);
+        }
     }
     row.inside.iter().for_each(|l| for_loop(program, l, depth, out));
     let _ = writeln!(out, "{indent}for all others");

@@ -9,6 +9,7 @@
 //! 6. The label for faults stands behind the loops, once.
 //! 7. Where threads note terms in buckets there are no leaves, and the nest has no other loops.
 //! 8. Several rows are taken together where there are several ranges and no leaves, in vectors alone.
+//! 9. Rows are proved where there are several ranges and no leaves. Their ends are in vectors of as many lanes as the interval.
 
 use std::fmt;
 
@@ -31,6 +32,7 @@ pub(crate) fn verify(nest: &Nest) -> Result<(), Broken> {
     if let Some(Buckets { row, .. }) = &nest.buckets {
         holds(nest.body.is_empty() && nest.reductions.is_empty(), 7)?;
         holds(row.together.is_none(), 8)?;
+        holds(row.proved.is_none(), 9)?;
         return row.inside.iter().try_for_each(|l| interior(&row.inside, l, false));
     }
     let [Node::For(shares), Node::Label(_)] = &nest.body[..] else { return Err(Broken(6)) };
@@ -53,6 +55,12 @@ pub(crate) fn verify(nest: &Nest) -> Result<(), Broken> {
         holds(nest.ranges.len() > 1 && !sums && together.rows > 1, 8)?;
         holds(together.inside.iter().all(|l| matches!(l.kind, Kind::Lanes(_))), 8)?;
         together.inside.iter().try_for_each(|l| interior(&together.inside, l, sums))?;
+    }
+    if let Some(proved) = &row.proved {
+        holds(nest.ranges.len() > 1 && !sums, 9)?;
+        if let Some(ends) = &proved.ends {
+            holds(row.inside.iter().all(|l| l.kind == Kind::Lanes(ends.lanes)), 9)?;
+        }
     }
     row.inside.iter().try_for_each(|l| interior(&row.inside, l, sums))
 }

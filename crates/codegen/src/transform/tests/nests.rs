@@ -93,9 +93,11 @@ fn nests_run_every_iteration_as_the_program_says() {
                         0 => String::new(),
                         times => format!(", rows together {times} times"),
                     };
-                    let Ran { inside, careful, .. } = ran;
+                    let Ran { inside, careful, ends, .. } = ran;
+                    let ends =
+                        if ends > 0 { format!(", {ends} vectors at ends of rows") } else { String::new() };
                     counts += &format!(
-                        "at {extents:?}: {inside} in the interior, {careful} others{rows}{together}\n"
+                        "at {extents:?}: {inside} in the interior, {careful} others{ends}{rows}{together}\n"
                     );
                 }
             }
@@ -150,4 +152,7 @@ fn a_nest_that_breaks_a_rule_is_refused() {
     assert_eq!(broken(&|nest| parts(nest).2.together.clone_from(&together)), Some(8));
     let buckets = named("scatter.eb").buckets;
     assert_eq!(broken(&|nest| nest.buckets.clone_from(&buckets)), Some(7));
+    let proved = parts(&mut named("ends_of_rows.eb")).2.proved.clone();
+    assert!(proved.as_ref().is_some_and(|proved| proved.ends.is_some()));
+    assert_eq!(broken(&|nest| parts(nest).2.proved.clone_from(&proved)), Some(9));
 }

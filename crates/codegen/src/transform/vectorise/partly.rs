@@ -105,7 +105,7 @@ impl Vectors<'_> {
         let arithmetic = |op, a, b| Expr::Binary(op, index, Overflow::Wraps, Box::new([a, b]));
         match self.part {
             Part::Whole => behind(self.at_once as i64 - 1),
-            Part::Tail => {
+            Part::Tail | Part::Mask => {
                 let times = Expr::Literal(Literal::index(*coefficient));
                 let tail = arithmetic(Binary::Mul, times, Expr::Variable(Variable::Tail.into()));
                 arithmetic(Binary::Add, behind(-1), tail)
