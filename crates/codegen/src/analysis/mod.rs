@@ -14,6 +14,7 @@ pub(crate) mod deferred_products;
 pub(crate) mod direction;
 pub(crate) mod exact;
 pub(crate) mod flat_rows;
+pub(crate) mod gathers;
 pub(crate) mod grid_form;
 pub(crate) mod interchange;
 pub(crate) mod interior;

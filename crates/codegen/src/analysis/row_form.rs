@@ -7,14 +7,16 @@ use std::fmt;
 use ebbtide_ir::{Facts, Literal, Par, Program, Type, ValueId};
 
 use crate::analysis::flat_rows::flat_rows;
+use crate::analysis::gathers::{Gathers, find_gathers};
 use crate::analysis::interior::{Decide, Interior, interior};
 use crate::analysis::lane_order::in_lane_order;
 use crate::analysis::names::{reductions, scatters, sharing};
 use crate::analysis::varying::vector_element;
 use crate::analysis::vector_costs::VectorCosts;
-use crate::analysis::vectors::{Refusal, Vectors, refusal};
+use crate::analysis::vectors::{Refusal, Vectors, refusal, refusal_beside_gathers};
 use crate::analysis::work::keeps_order;
 use crate::kernel::interval::Rows;
+use crate::kernel::machine::WIDEST;
 use crate::kernel::nest::Interiors;
 
 /// The rows of a loop.
@@ -24,6 +26,8 @@ pub(crate) struct RowForm {
     pub interior: Interior,
     pub interiors: Interiors,
     pub vectors: Result<VectorForm, NoVectors>,
+    /// The loads at indices from data that vectors have.
+    pub gathers: Gathers,
 }
 
 /// Vectors of iterations.
@@ -86,15 +90,25 @@ pub(crate) fn row_form(
     // Rows that may be taken as one are not as short as the program says.
     let as_one = matches!(interiors, Interiors::AtCornersOrAsOne(_));
     let row = row_length(program, par).filter(|_| !as_one);
-    let vectors = vector_form((program, facts), par, &interior, row, vector_bytes);
-    RowForm { exchanged, interior, interiors, vectors }
+    let gathers = match sums || scatters(facts, par) || vector_bytes < WIDEST {
+        true => Gathers::default(),
+        false => gathers_of(program, par, &interior).unwrap_or_default(),
+    };
+    let vectors = vector_form((program, facts), par, (&interior, &gathers), row, vector_bytes);
+    RowForm { exchanged, interior, interiors, vectors, gathers }
+}
+
+/// The loads at indices from data of a loop that has one float type.
+fn gathers_of(program: &Program, par: &Par, interior: &Interior) -> Option<Gathers> {
+    let element = vector_element(program, &interior.varying, par, &|_| false)?;
+    find_gathers(program, par, interior, element)
 }
 
 /// The vectors in which the iterations of a row run, so many bytes each; a row has so many iterations, where that is known.
 fn vector_form(
     (program, facts): (&Program, &Facts),
     par: &Par,
-    interior: &Interior,
+    (interior, gathers): (&Interior, &Gathers),
     row: Option<i64>,
     vector_bytes: usize,
 ) -> Result<VectorForm, NoVectors> {
@@ -108,11 +122,12 @@ fn vector_form(
     if !keeps_order(&sharing(facts, par), par, &by_lanes) {
         return Err(NoVectors::Order);
     }
-    if let Some(why) = refusal((program, facts), par, interior, (element, Vectors::One), &by_lanes) {
+    let one = (element, Vectors::One);
+    if let Some(why) = refusal_beside_gathers((program, facts), par, interior, one, &by_lanes, gathers) {
         return Err(NoVectors::Refused(why));
     }
     let lanes = vector_bytes / element.size();
-    let costs = VectorCosts::of((program, &facts.affines), par, interior, lanes, &by_lanes);
+    let costs = VectorCosts::of((program, &facts.affines), par, interior, (lanes, gathers), &by_lanes);
     if !costs.pay() {
         return Err(NoVectors::Cost);
     }
@@ -139,8 +154,9 @@ fn by_columns(
     let lanes = vector_bytes / element.size();
     let vectors =
         refusal((program, facts), &columns, &of_columns, (element, Vectors::One), &BTreeSet::new()).is_none();
+    let none = Gathers::default();
     let [rows, by_columns] = [&of_rows, &of_columns]
-        .map(|interior| VectorCosts::of((program, &facts.affines), par, interior, lanes, &BTreeSet::new()));
+        .map(|i| VectorCosts::of((program, &facts.affines), par, i, (lanes, &none), &BTreeSet::new()));
     let pays = row < lanes && rows.more_than(&by_columns, row);
     (vectors && !scatters(facts, par) && pays).then_some(columns)
 }

@@ -10,6 +10,7 @@ use ebbtide_ir::{
 };
 
 use crate::analysis::along_rows::along_rows;
+use crate::analysis::gathers::Gathers;
 use crate::analysis::interior::Interior;
 use crate::analysis::vectors::{Stride, stride};
 
@@ -24,6 +25,8 @@ const CHAIN: usize = 20;
 const LANE: usize = 8;
 /// The same, where a loop goes along the rows that lanes have, and squares of them are turned round: of a vector.
 const TURNED: usize = 8;
+/// What it costs to test an index from data and to load the element, of one iteration and for each lane of a vector.
+const GATHER: (usize, usize) = (3, 2);
 /// What quotients and roots cost, of one number and of eight bytes of a vector, and elementary functions, of one number and of
 /// a vector.
 const QUOTIENT: (usize, usize) = (20, 8);
@@ -36,6 +39,8 @@ pub(crate) struct VectorCosts<'a> {
     affines: &'a Affines,
     interior: &'a Interior,
     lanes: usize,
+    /// Loads at indices from data.
+    gathers: &'a Gathers,
     /// What differs between iterations of loops inside an iteration: all else is computed once.
     passing: BTreeSet<ValueId>,
     /// The arrays that the innermost loop goes through along their rows.
@@ -50,11 +55,12 @@ impl<'a> VectorCosts<'a> {
         (program, affines): (&'a Program, &'a Affines),
         par: &Par,
         interior: &'a Interior,
-        lanes: usize,
+        (lanes, gathers): (usize, &'a Gathers),
         by_lanes: &BTreeSet<ArrayId>,
     ) -> VectorCosts<'a> {
         let (passing, along) = (BTreeSet::new(), BTreeSet::new());
-        let mut costs = VectorCosts { program, affines, interior, lanes, passing, along, one: 0, vector: 0 };
+        let mut costs =
+            VectorCosts { program, affines, interior, lanes, gathers, passing, along, one: 0, vector: 0 };
         costs.block(&par.body, 1, by_lanes);
         costs
     }
@@ -128,6 +134,9 @@ impl<'a> VectorCosts<'a> {
         let words = self.lanes * self.program.ty(v).size() / 8;
         let (one, vector) = match *self.program.op(v) {
             Op::Literal(_) | Op::Scalar(_) | Op::Dim(..) => (0, 0),
+            Op::Load(_, index) if self.gathers.accesses.contains(index.as_slice()) => {
+                (GATHER.0, GATHER.1 * self.lanes)
+            }
             Op::Load(array, index) => self.element(array, index),
             Op::Unary(Unary::Sqrt | Unary::Norm, _) => (ROOT.0, ROOT.1 * words),
             Op::Math(..) | Op::Rand(..) => FUNCTION,

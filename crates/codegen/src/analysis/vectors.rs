@@ -10,6 +10,7 @@ use ebbtide_ir::{
 };
 
 use crate::analysis::exact::may_overflow;
+use crate::analysis::gathers::Gathers;
 use crate::analysis::interior::{Interior, taken};
 use crate::analysis::names::sharing;
 
@@ -110,8 +111,22 @@ pub(crate) fn refusal(
     (element, vectors): (Type, Vectors),
     by_lanes: &BTreeSet<ArrayId>,
 ) -> Option<Refusal> {
+    refusal_beside_gathers((program, facts), par, interior, (element, vectors), by_lanes, &Gathers::default())
+}
+
+/// The same, but for loads at these indices from data.
+pub(crate) fn refusal_beside_gathers(
+    (program, facts): (&Program, &Facts),
+    par: &Par,
+    interior: &Interior,
+    (element, vectors): (Type, Vectors),
+    by_lanes: &BTreeSet<ArrayId>,
+    gathers: &Gathers,
+) -> Option<Refusal> {
     let sharing = sharing(facts, par);
-    Legality { program, interior, element, vectors, sharing, by_lanes }.block(&par.body, Lanes::All).err()
+    Legality { program, interior, element, vectors, sharing, by_lanes, gathers }
+        .block(&par.body, Lanes::All)
+        .err()
 }
 
 /// How many vectors of iterations stand side by side: loops inside the body wait for each of their sums, and several vectors
@@ -195,6 +210,7 @@ struct Legality<'a> {
     vectors: Vectors,
     sharing: ParFacts,
     by_lanes: &'a BTreeSet<ArrayId>,
+    gathers: &'a Gathers,
 }
 
 impl Legality<'_> {
@@ -225,12 +241,15 @@ impl Legality<'_> {
         if matches!(op, Op::Literal(_)) || self.interior.decided.contains_key(&v) {
             return Ok(());
         }
+        if self.gathers.indices.contains(&v) {
+            return Ok(());
+        }
         // Sums of the innermost variable are computed where they are used.
         if ty == Type::Index && (self.interior.early.contains(&v) || self.varies(v) && sum(v)) {
             return Ok(());
         }
         if let Op::Load(_, index) = op {
-            return self.index(index);
+            return if self.gathers.accesses.contains(index.as_slice()) { Ok(()) } else { self.index(index) };
         }
         if op.operands().any(|o| self.is_other(o)) && !self.is_made_own(v) {
             return Err(Refusal::Load);

@@ -41,6 +41,11 @@ pub(crate) enum Expr {
     Random(Type, Box<[Expr; 2]>),
     /// All of these hold.
     All(Vec<Expr>),
+    /// Is the first one, of this type, at least the second and less than the third, in all its lanes?
+    Within(Ty, Box<[Expr; 3]>),
+    /// The remainder of a number by another one, which is one step away at most: the first is not less than the negative second, and
+    /// less than twice that.
+    OneStep(Ty, Box<[Expr; 2]>),
     /// The narrow index that is nearest.
     Nearest(Box<Expr>),
     /// One value for all lanes.
@@ -110,8 +115,9 @@ impl Expr {
             Expr::Unary(.., a) | Expr::Cast { value: a, .. } | Expr::Nearest(a) | Expr::Splat(_, a) => {
                 std::slice::from_ref(&**a)
             }
-            Expr::Binary(.., two) | Expr::Compare(.., two) | Expr::Random(_, two) => &two[..],
-            Expr::Select(_, three) | Expr::Fma(_, three) => &three[..],
+            Expr::Binary(.., two) | Expr::Compare(.., two) => &two[..],
+            Expr::Random(_, two) | Expr::OneStep(_, two) => &two[..],
+            Expr::Select(_, three) | Expr::Fma(_, three) | Expr::Within(_, three) => &three[..],
             Expr::Math(.., all) | Expr::All(all) => all,
         }
     }
@@ -124,8 +130,9 @@ impl Expr {
             Expr::Unary(.., a) | Expr::Cast { value: a, .. } | Expr::Nearest(a) | Expr::Splat(_, a) => {
                 std::slice::from_mut(&mut **a)
             }
-            Expr::Binary(.., two) | Expr::Compare(.., two) | Expr::Random(_, two) => &mut two[..],
-            Expr::Select(_, three) | Expr::Fma(_, three) => &mut three[..],
+            Expr::Binary(.., two) | Expr::Compare(.., two) => &mut two[..],
+            Expr::Random(_, two) | Expr::OneStep(_, two) => &mut two[..],
+            Expr::Select(_, three) | Expr::Fma(_, three) | Expr::Within(_, three) => &mut three[..],
             Expr::Math(.., all) | Expr::All(all) => all,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ebbtide_ir::evaluate::{self, Bits, combine, neutral};
 use ebbtide_ir::leaf::{LANES, Leaves};
-use ebbtide_ir::{ArrayId, Combine, Type, ValueId};
+use ebbtide_ir::{ArrayId, Binary, Combine, Type, ValueId};
 
 use super::evaluate::{World, evaluate as number};
 use super::expr::{Expr, Overflow};
@@ -29,10 +29,17 @@ pub(crate) struct Memory {
 /// Why an iteration ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    OutOfBounds { array: ArrayId, dimension: usize, index: i64, extent: i64 },
+    OutOfBounds {
+        array: ArrayId,
+        dimension: usize,
+        index: i64,
+        extent: i64,
+    },
     Division,
     Overflow,
     Taken,
+    /// A test did not hold: its iterations run one by one.
+    FallBack,
 }
 
 /// One iteration, or as many as a vector has lanes.
@@ -129,6 +136,11 @@ impl<'a> Iteration<'a> {
                 self.names.insert(*name, value);
             }
             Stmt::Store { .. } => self.store(stmt)?,
+            Stmt::FallBack { unless, .. } => {
+                if self.expr(unless)[0] == 0 {
+                    return Err(Ended::FallBack);
+                }
+            }
             Stmt::Address { name, element, .. } => {
                 let index = element.index().iter().map(|e| self.expr(e)[0] as i64).collect();
                 self.addresses.insert(*name, index);
@@ -374,6 +386,13 @@ impl<'a> Iteration<'a> {
         if self.as_one && self.places(element)[0] < self.memory.arrays[element.array.index()].len() {
             return Ok(true);
         }
+        if let Place::Gathered(index) = &element.place {
+            for (index, extent) in index.iter().zip(extents) {
+                let inside = self.expr(index).iter().all(|at| (0..extent).contains(&whole(*at)));
+                assert!(inside, "{element:?}, although it was tested to exist");
+            }
+            return Ok(true);
+        }
         for (dimension, (index, extent)) in self.first(element).into_iter().zip(extents).enumerate() {
             if (0..extent).contains(&index) {
                 continue;
@@ -405,6 +424,11 @@ impl<'a> Iteration<'a> {
     fn places(&self, element: &Element) -> Vec<usize> {
         let extents = &self.memory.shapes[element.array.index()];
         let flat = |index: &[i64]| index.iter().zip(extents).fold(0, |at, (i, extent)| at * extent + i);
+        if let Place::Gathered(index) = &element.place {
+            let index: Vec<Vec<Bits>> = index.iter().map(|e| self.expr(e)).collect();
+            let of = |lane: usize| -> Vec<i64> { index.iter().map(|at| whole(at[lane])).collect() };
+            return (0..self.lanes).map(|lane| flat(&of(lane)) as usize).collect();
+        }
         let first = flat(&self.first(element));
         let Place::Lanes { stride, part, .. } = &element.place else { return vec![first as usize] };
         let stride = match stride {
@@ -494,6 +518,15 @@ impl<'a> Iteration<'a> {
             }
             Expr::Random(ty, _) => each(&|o| evaluate::rand(*ty, o[0] as i64, o[1] as i64)),
             Expr::All(_) => each(&|o| o.iter().all(|o| *o != 0).into()),
+            Expr::Within(ty, _) => {
+                let signed = |x: Bits| if one(*ty) == Type::I32 { whole(x) } else { x as i64 };
+                let inside = each(&|o| (o[1] as i64 <= signed(o[0]) && signed(o[0]) < o[2] as i64).into());
+                vec![inside.iter().all(|inside| *inside != 0).into()]
+            }
+            Expr::OneStep(ty, _) => each(&|o| {
+                let rem = evaluate::binary(Binary::RemEuclid, one(*ty), o[0], o[1]);
+                rem.expect("the divisor is tested")
+            }),
             Expr::Nearest(_) => each(&|o| (o[0] as i64).clamp(i32::MIN.into(), i32::MAX.into()) as Bits),
             Expr::Splat(ty, _) => vec![operands[0][0]; lanes_of(*ty)],
         }
@@ -509,6 +542,11 @@ impl<'a> Iteration<'a> {
         }
         self.names.get(&name).unwrap_or_else(|| panic!("{name} has no value")).clone()
     }
+}
+
+/// The index that a lane has, as an integer of 32 or 64 bits: it is near zero.
+fn whole(bits: Bits) -> i64 {
+    if bits >> 32 == 0 { i64::from(bits as u32 as i32) } else { bits as i64 }
 }
 
 /// Are the lanes of a mask alone touched?

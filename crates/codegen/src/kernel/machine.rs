@@ -38,6 +38,9 @@ pub enum Width {
     Apart,
 }
 
+/// The bytes of the widest vectors: their lanes have masks in registers of their own, and load each its own element.
+pub(crate) const WIDEST: usize = 64;
+
 /// Parallel variables of narrow loops are not further from zero; `EB_SMALL` of a GPU's prelude.
 pub(crate) const SMALL: i64 = 1 << 30;
 

@@ -95,6 +95,11 @@ impl fmt::Display for Name {
     }
 }
 
+/// The integers that are as wide as numbers of this type: lanes have indices as such.
+pub(crate) fn as_wide(ty: Type) -> Type {
+    if ty.size() == 4 { Type::I32 } else { Type::I64 }
+}
+
 impl Ty {
     /// The type of truth values that go with numbers of this type.
     pub fn truth(self) -> Ty {

@@ -17,7 +17,7 @@ use ebbtide_ir::{ArrayId, Combine, Range, Type};
 
 use super::bounds_test::Test;
 use super::interval::{Before, Interval, Narrowing};
-use super::stmt::{Body, Element};
+use super::stmt::{Body, Element, Stmt};
 use super::work::Work;
 use crate::kernel::term_runs::TermRuns;
 
@@ -137,6 +137,15 @@ pub(crate) struct Row {
     pub together: Option<Together>,
     /// What is known of all rows where tests hold that are asked once.
     pub proved: Option<Proved>,
+}
+
+impl Row {
+    /// Do iterations of the interval run one by one where a test does not hold?
+    pub fn falls_back(&self) -> bool {
+        let tests = |body: &Body| body.iter().any(|stmt| matches!(stmt, Stmt::FallBack { .. }));
+        let mut nodes = self.inside.iter().flat_map(|l| &l.body);
+        nodes.any(|node| matches!(node, Node::Iterations(it) if tests(&it.body)))
+    }
 }
 
 /// Rows all of whose accesses are in bounds where these tests hold.

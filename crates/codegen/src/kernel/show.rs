@@ -137,6 +137,7 @@ fn statement(program: &Program, stmt: &Stmt) -> String {
         },
         Stmt::DeferFaults => "defer faults".to_string(),
         Stmt::RaiseDeferred => "raise deferred faults".to_string(),
+        Stmt::FallBack { unless, .. } => format!("one by one unless {}", at(unless)),
         Stmt::Poll => "poll".to_string(),
         Stmt::Push { array, place, of, value } => {
             format!("push {} to place {place} of {of} of {}", at(value), program.array(*array).name)
@@ -160,6 +161,7 @@ fn element(program: &Program, e: &Element) -> String {
     };
     let place = match &e.place {
         Place::At(_) => format!("{name}[{}]", index.join(", ")),
+        Place::Gathered(_) => format!("{name}[{}; each lane its own]", index.join(", ")),
         Place::From(address, away) => format!("{address}[{away:?}]"),
         Place::Lanes { stride, part, .. } => {
             let stride = match stride {
@@ -244,6 +246,8 @@ pub(crate) fn expr(program: &Program, e: &Expr) -> String {
         Expr::Math(function, ..) => format!("{}({})", function.name(), at.join(", ")),
         Expr::Random(..) => format!("random({})", at.join(", ")),
         Expr::All(_) => format!("({})", at.join(" && ")),
+        Expr::Within(..) => format!("all({} <= {} < {})", at[1], at[0], at[2]),
+        Expr::OneStep(..) => format!("({} one step % {})", at[0], at[1]),
         Expr::Nearest(_) => format!("narrow({})", at[0]),
         Expr::Splat(..) => format!("all({})", at[0]),
         Expr::Multiples { coefficient, .. } => format!("({coefficient} lane)"),

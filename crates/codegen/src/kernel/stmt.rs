@@ -82,6 +82,11 @@ pub(crate) enum Stmt {
         counters: Vec<Expr>,
         site: Option<Site>,
     },
+    /// The iterations of these lanes run one by one instead, unless this holds. Nothing was stored before.
+    FallBack {
+        unless: Expr,
+        lanes: usize,
+    },
     /// From here on the first element that does not exist is remembered.
     DeferFaults,
     /// A fault where an element did not exist: the iteration ends.
@@ -135,6 +140,8 @@ pub(crate) enum Place {
         stride: Stride,
         part: Part,
     },
+    /// One for each lane, at an index of its own. All exist.
+    Gathered(Vec<Expr>),
 }
 
 /// How the elements of neighbouring lanes lie.
@@ -291,7 +298,7 @@ impl Element {
     /// Its index, or that of the first of several; empty where it is found from an address.
     pub fn index(&self) -> &[Expr] {
         match &self.place {
-            Place::At(index) | Place::Lanes { first: index, .. } => index,
+            Place::At(index) | Place::Gathered(index) | Place::Lanes { first: index, .. } => index,
             Place::From(..) => &[],
         }
     }
@@ -299,7 +306,7 @@ impl Element {
     /// The same, to be changed.
     pub fn index_mut(&mut self) -> &mut [Expr] {
         match &mut self.place {
-            Place::At(index) | Place::Lanes { first: index, .. } => index,
+            Place::At(index) | Place::Gathered(index) | Place::Lanes { first: index, .. } => index,
             Place::From(..) => &mut [],
         }
     }
@@ -353,7 +360,7 @@ impl Stmt {
             }
             Stmt::Reduce { value, when, .. } => [value].into_iter().chain(when).collect(),
             Stmt::Fault { operand, counters, .. } => [operand].into_iter().chain(counters).collect(),
-            Stmt::If { condition, .. } => vec![condition],
+            Stmt::If { condition, .. } | Stmt::FallBack { unless: condition, .. } => vec![condition],
             Stmt::Loop(l) => {
                 let of_kind = match &mut l.kind {
                     LoopKind::Counted { from, to, .. } => vec![from, to],

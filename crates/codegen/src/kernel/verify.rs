@@ -189,6 +189,7 @@ impl Verifier<'_> {
             }
             Stmt::DeferFaults => self.deferred = true,
             Stmt::RaiseDeferred => self.deferred = false,
+            Stmt::FallBack { unless, .. } => self.expect(unless, TRUTH)?,
             Stmt::Strides(_) | Stmt::Poll => {}
             Stmt::Push { array, value, .. } => self.expect(value, Ty::One(self.program.array(*array).ty))?,
             Stmt::Pop { array, name, ty, .. } => {
@@ -278,19 +279,32 @@ impl Verifier<'_> {
         let array = self.program.array(element.array);
         if let Some(ty) = ty {
             let expected = match (&element.place, ty) {
-                (Place::Lanes { .. }, Ty::Vector(_, lanes)) => Ty::Vector(array.ty, lanes),
+                (Place::Lanes { .. } | Place::Gathered(_), Ty::Vector(_, lanes)) => {
+                    Ty::Vector(array.ty, lanes)
+                }
                 _ => Ty::One(array.ty),
             };
             same(expected, ty, &array.name)?;
         }
         match &element.place {
             Place::From(name, _) => self.expect(&Expr::Variable(*name), Ty::Address(array.ty))?,
+            Place::Gathered(_) => {}
             Place::At(index) | Place::Lanes { first: index, .. } => {
                 if index.len() != array.rank {
                     return Err(Error::Rank(array.name.clone()));
                 }
                 index.iter().try_for_each(|e| self.expect(e, INDEX))?;
             }
+        }
+        if let Place::Gathered(index) = &element.place {
+            if index.len() != array.rank {
+                return Err(Error::Rank(array.name.clone()));
+            }
+            let lanes = |e: &Expr| match self.ty(e)? {
+                Ty::Vector(Type::I32 | Type::I64, _) => Ok(()),
+                found => Err(Error::Type(INDEX, found, format!("{e:?}"))),
+            };
+            index.iter().try_for_each(lanes)?;
         }
         if let Check::Deferred(ok) = element.check {
             if !self.deferred {
@@ -354,6 +368,17 @@ impl Verifier<'_> {
             Expr::All(_) => {
                 all(TRUTH)?;
                 TRUTH
+            }
+            Expr::Within(ty, three) => {
+                let [of, from, to] = &**three;
+                self.expect(of, *ty)?;
+                self.expect(from, INDEX)?;
+                self.expect(to, INDEX)?;
+                TRUTH
+            }
+            Expr::OneStep(ty, _) => {
+                all(*ty)?;
+                *ty
             }
             Expr::Nearest(_) => {
                 all(INDEX)?;

@@ -99,6 +99,7 @@ pub(crate) fn vectors(shape: Shape) -> String {
         .replace("$V", &shape.to_string())
         .replace("$T", &format!("f{bits}"))
         .replace("$I", &format!("i{bits}"))
+        .replace("$S", &bits.to_string())
         .replace("$M", &format!("m{bits}x{lanes}"))
         .replace("$N", &lanes.to_string())
         .replace(

@@ -26,6 +26,26 @@ static inline $M eb_first_$M(i64 n) { return ($M)((1u << n) - 1); }
 static inline $M eb_first_$M(i64 n) { return ($M)(($M){$COUNT} < ($M){0} + ($I)n); }
 static inline $M eb_splat_$M(int b) { return ($M)(($M){0} - ($I)(b != 0)); }
 #endif
+/* Indices of lanes, which are near zero, and elements that each lane finds for itself. */
+static inline $Ix$N eb_one_step_$Ix$N($Ix$N x, $Ix$N m) { return x - ((x >= m) & m) + ((x < 0) & m); }
+#if defined(EB_AVX512) && $B
+static inline int eb_all_within_$Ix$N($Ix$N x, i64 from, i64 to) {
+    const $I end = ($I)eb_min(to, INT32_MAX);
+    return from < end && $P_cmplt_epu$S_mask((__m512i)(x - ($I)from), (__m512i)(($Ix$N){0} + (end - ($I)from))) == (__mmask$K)-1;
+}
+static inline $V eb_gather_at_$V(const $T *p, $Ix$N at) { return ($V)$P_i$Sgather_p$L((__m512i)at, p, sizeof($T)); }
+#else
+static inline int eb_all_within_$Ix$N($Ix$N x, i64 from, i64 to) {
+    int all = 1;
+    for (i64 k = 0; k < $N; k++) all &= x[k] >= from && x[k] < to;
+    return all;
+}
+static inline $V eb_gather_at_$V(const $T *p, $Ix$N at) {
+    $V v;
+    for (i64 k = 0; k < $N; k++) v[k] = p[at[k]];
+    return v;
+}
+#endif
 /* Touches the elements of the lanes of a mask alone. */
 #if defined(EB_AVX512) && $B
 static inline $V eb_load_where_$V(const $T *p, $M m) { return ($V)$P_maskz_loadu_p$L(m, p); }

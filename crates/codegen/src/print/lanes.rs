@@ -1,9 +1,9 @@
 //! The elements of the lanes of vectors, as C: how they are loaded, stored, and combined with.
 
-use ebbtide_ir::{Combine, Literal};
+use ebbtide_ir::{ArrayId, Combine, Literal};
 
 use crate::kernel::expr::Expr;
-use crate::kernel::name::Ty;
+use crate::kernel::name::{Ty, as_wide};
 use crate::kernel::stmt::{Element, Manner, Part, Stmt, Stride};
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, Pace, line};
@@ -126,6 +126,21 @@ impl Emitter<'_> {
                 (format!("eb_gather_{vector}{place})"), format!("eb_put_{vector}{place}, "))
             }
         }
+    }
+
+    /// Where each lane has its element, whose index it computes for itself.
+    pub fn place_of_each(&mut self, cx: Context, ty: Ty, array: ArrayId, index: &[Expr]) -> String {
+        let Ty::Vector(element, lanes) = ty else { return String::new() };
+        let integers = c_ty(Ty::Vector(as_wide(element), lanes));
+        let each = index.iter().map(|e| self.expr(e, cx.pace)).enumerate();
+        each.fold(String::new(), |place, (k, at)| match k {
+            0 => at,
+            _ => {
+                let extent =
+                    format!("(({integers}){{0}} + ({})d{}_{k})", c_type(as_wide(element)), array.index());
+                format!("({place} * {extent} + {at})")
+            }
+        })
     }
 
     /// Where the elements of lanes are: the first one, how far they are apart where they are not side by side, and how many there

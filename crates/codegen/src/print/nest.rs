@@ -257,6 +257,19 @@ impl Emitter<'_> {
             line!(self, "if (__builtin_expect(wild, 0)) lo = hi = jt;");
         }
         let (j, lane) = (printed.innermost(), printed.lane());
+        if row.falls_back() {
+            let again = self.fresh();
+            let printed = Printed { cx: Context { again, ..printed.cx }, ..*printed };
+            line!(self, "i64 stop = lo;");
+            line!(self, "for (;;) {{");
+            line!(self, "for (; j < stop; j++) {{ const i64 {j} = j;");
+            self.body(printed.cx.seldom(), &row.careful);
+            line!(self, "}}");
+            line!(self, "if (j == jt) break;");
+            self.interior_loops(&printed, &row.inside, "");
+            line!(self, "stop = jt; again{again}: ; }}");
+            return line!(self, "}}");
+        }
         line!(self, "for (int side = 0; side < 2; side++) {{");
         if let Some(Ends { lanes, before, body, .. }) = ends {
             line!(self, "if (ends) for (const i64 stop = side ? jt : lo; j < stop; ) {{");

@@ -98,11 +98,17 @@ impl Emitter<'_> {
                 format!("({}){name}({a}, {b})", c_type(*ty))
             }
             Expr::All(_) => format!("({})", operands.join(" && ")),
+            Expr::Within(ty @ Ty::Vector(..), _) => format!("eb_all_within_{}({a}, {b}, {c})", c_ty(*ty)),
+            Expr::Within(..) => format!("({b} <= {a} && {a} < {c})"),
+            Expr::OneStep(ty, _) => format!("eb_one_step_{}({a}, {b})", c_ty(*ty)),
             Expr::Nearest(operand) => match **operand {
                 Expr::Literal(_) => format!("(nx){a}"),
                 _ => format!("eb_narrow({a})"),
             },
             Expr::Splat(ty @ Ty::Mask(..), _) => format!("eb_splat_{}({a})", c_ty(*ty)),
+            Expr::Splat(ty @ Ty::Vector(Type::I32 | Type::I64, _), _) => {
+                format!("(({0}){{0}} + {a})", c_ty(*ty))
+            }
             Expr::Splat(ty, _) => format!("op_float_{}({a})", c_ty(*ty)),
             Expr::Multiples { ty, coefficient } => {
                 let each: Vec<String> =
@@ -159,7 +165,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A sum, difference or product; those of integers wrap, which GNU C is told by a flag.
+    /// A sum, difference or product; those of integers wrap, which GNU C is gathers by a flag.
     fn wrapping(&self, ty: Type, a: &str, sign: &str, b: &str) -> String {
         let t = c_type(ty);
         match (self.family, ty) {

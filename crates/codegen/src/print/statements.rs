@@ -24,6 +24,8 @@ pub(crate) struct Context {
     pub raises: bool,
     /// Are the tiles of the loop around in registers?
     pub tiles: bool,
+    /// What the label ends in behind which iterations are taken one by one.
+    pub again: usize,
 }
 
 /// Where the 16 sums of a leaf are while it is taken, one iteration at a time.
@@ -47,6 +49,7 @@ impl Context {
             pace: Pace::Often,
             raises: true,
             tiles: false,
+            again: 0,
         }
     }
 
@@ -135,6 +138,10 @@ impl Emitter<'_> {
                 };
                 let fault = if cx.raises { fault } else { String::new() };
                 line!(self, "if ({when}) {{ {fault} goto exit{}; }}", cx.exit);
+            }
+            Stmt::FallBack { unless, lanes } => {
+                let unless = self.expr(unless, cx.pace);
+                line!(self, "if (!{unless}) {{ stop = j + {lanes}; goto again{}; }}", cx.again);
             }
             Stmt::DeferFaults => line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;"),
             Stmt::RaiseDeferred => line!(
@@ -257,6 +264,10 @@ impl Emitter<'_> {
         let t = c_ty(ty);
         if let Some(tile) = vector_of_tile(cx, element, ty) {
             return line!(self, "const {t} {name} = {tile};");
+        }
+        if let Place::Gathered(index) = &element.place {
+            let place = self.place_of_each(cx, ty, element.array, index);
+            return line!(self, "const {t} {name} = eb_gather_at_{t}(a{}, {place});", element.array.index());
         }
         if let Place::Lanes { stride, part, .. } = &element.place {
             let mask = when.map(|when| self.expr(when, cx.pace));

@@ -16,6 +16,7 @@ use crate::analysis::boundary_conditions::{
 };
 use crate::analysis::bounds_proof::Proof;
 use crate::analysis::columns_side_by_side::ColumnsSideBySide;
+use crate::analysis::gathers::Gathers;
 use crate::analysis::grid_form::Terms;
 use crate::analysis::interior::{Interior, Unproved};
 use crate::analysis::lane_order::in_lane_order;
@@ -306,9 +307,17 @@ impl Forms<'_> {
             return None;
         }
         let along = Neighbours { program, interior, innermost: innermost(par) };
-        let idle = Idle::Present;
-        let form =
-            |part, vector| Vectors { along: &along, element, lanes, part, vector, at_once: lanes, idle };
+        let (idle, gathers) = (Idle::Present, &Gathers::default());
+        let form = |part, vector| Vectors {
+            along: &along,
+            element,
+            lanes,
+            part,
+            vector,
+            at_once: lanes,
+            idle,
+            gathers,
+        };
         let sums = !reductions(facts, par).is_empty();
         let count = if sums { LANES / lanes } else { 1 };
         let whole: Option<Vec<Body>> =
@@ -362,6 +371,27 @@ impl Forms<'_> {
         Some(InVectors { lanes, jammed, whole, tail })
     }
 
+    /// A body of the interior in so many lanes of this type, with loads at indices from data: whole vectors alone.
+    pub fn vectors_with_gathers(
+        &mut self,
+        it: &Iterations,
+        interior: &Interior,
+        body: &Body,
+        (element, lanes): (Type, usize),
+        gathers: &Gathers,
+    ) -> Option<InVectors> {
+        if [Step::Vectorise, Step::Gathers].iter().any(|step| self.leaves_out(*step)) {
+            return None;
+        }
+        let along = Neighbours { program: self.program, interior, innermost: innermost(it.par) };
+        let (part, idle) = (Part::Whole, Idle::Present);
+        let form = Vectors { along: &along, element, lanes, part, vector: 0, at_once: lanes, idle, gathers };
+        self.comes_to(Step::Vectorise);
+        let whole = vectorise(body, form, &mut self.fresh)?;
+        self.after(Step::Gathers, &whole);
+        Some(InVectors { lanes, jammed: Vec::new(), whole: vec![whole], tail: None })
+    }
+
     /// The first lanes of a vector of iterations anywhere in a row, for loops whose accesses are proved.
     pub fn ends_of_rows(
         &mut self,
@@ -378,7 +408,16 @@ impl Forms<'_> {
         self.comes_to(Step::RowEnds);
         let body = vectorise(
             &body,
-            Vectors { along: &along, element, lanes, part, vector, at_once, idle },
+            Vectors {
+                along: &along,
+                element,
+                lanes,
+                part,
+                vector,
+                at_once,
+                idle,
+                gathers: &Gathers::default(),
+            },
             &mut self.fresh,
         )?;
         self.after(Step::RowEnds, &body);
@@ -401,8 +440,9 @@ impl Forms<'_> {
         let RowsSideBySide { rows, columns, between } = shape;
         let one = self.hoisted(it, interior);
         let along = Neighbours { program, interior, innermost: innermost(par) };
-        let idle = Idle::Present;
-        let form = |part| Vectors { along: &along, element, lanes, part, vector: 0, at_once: lanes, idle };
+        let (idle, gathers) = (Idle::Present, &Gathers::default());
+        let form =
+            |part| Vectors { along: &along, element, lanes, part, vector: 0, at_once: lanes, idle, gathers };
         let whole = self.in_vector(&one, form(Part::Whole))?;
         let tail = self.in_vector(&one, form(Part::Tail))?;
         let varying = &interior.varying;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{Binary, Literal, Type, ValueId};
 
+use crate::analysis::gathers::Gathers;
 use crate::kernel::expr::Expr;
 use crate::kernel::index_expr::{Arithmetic, IndexExpr};
 use crate::kernel::name::{Fresh, Name, Ty, Variable};
@@ -74,8 +75,8 @@ impl Passes {
         fresh: &mut Fresh,
     ) -> Option<Body> {
         let element = self.element;
-        let idle = Idle::Present;
-        let vectors = Vectors { along: self, element, lanes, part, vector: 0, at_once: lanes, idle };
+        let (idle, gathers) = (Idle::Present, &Gathers::default());
+        let vectors = Vectors { along: self, element, lanes, part, vector: 0, at_once: lanes, idle, gathers };
         let mut out = Body::new();
         for stmt in statements {
             match stmt {

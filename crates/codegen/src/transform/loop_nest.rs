@@ -9,6 +9,7 @@ use ebbtide_ir::{Combine, Facts, Par, Program, Store, ValueId};
 
 use crate::analysis::bounds_proof::Prover;
 use crate::analysis::bucket_scatter::{BucketScatter, bucket_scatter};
+use crate::analysis::gathers::Gathers;
 use crate::analysis::interior::Interior;
 use crate::analysis::kept_terms::threads_keep_terms;
 use crate::analysis::lane_order::in_lane_order;
@@ -18,7 +19,7 @@ use crate::analysis::row_form::{RowForm, VectorForm, row_form};
 use crate::analysis::rows_side_by_side::rows_side_by_side;
 use crate::analysis::term_runs::term_runs;
 use crate::analysis::work::{is_arithmetic, is_light, work};
-use crate::kernel::machine::{Target, Threads};
+use crate::kernel::machine::{Target, Threads, WIDEST};
 use crate::kernel::nest::{
     Buckets, Ends, First, For, Interiors, Iterations as Run, Kind, Nest, Node, Order, Over, Proved, Row,
     Together,
@@ -31,9 +32,6 @@ use crate::transform::step::Step;
 
 /// The columns of the one row are dealt out in pieces of so many, so that no cache line is written by two threads.
 const ALIGNED: usize = 64;
-
-/// The bytes of the widest vectors, whose lanes have masks in registers of their own.
-const WIDEST: usize = 64;
 
 /// A parallel loop, and what its nest is made from.
 #[derive(Clone, Copy)]
@@ -119,7 +117,7 @@ impl ParallelLoop<'_> {
         let by_lanes = in_lane_order((program, facts), par, &form.interior);
         let vectors = form.vectors.ok().filter(|_| tables.iter().all(|(array, _)| by_lanes.contains(array)));
         let careful = forms.checked_at_once(&it);
-        let row = self.row(forms, &it, &form.interior, careful, vectors);
+        let row = self.row(forms, &it, (&form.interior, &form.gathers), careful, vectors);
         let work = work(program, inside, &par.body);
         Some(Buckets { tables, work, terms, bytes, row, exit: forms.fresh.next() })
     }
@@ -133,7 +131,8 @@ impl ParallelLoop<'_> {
     fn rows(&self, forms: &mut Forms, (par, shared): (&Par, &Shared), form: &RowForm) -> For {
         let it = Iterations { par, shared, team: Team::Alone };
         let careful = forms.checked_at_once(&it);
-        let mut row = self.row(forms, &it, &form.interior, careful, form.vectors.ok());
+        let of = (&form.interior, &form.gathers);
+        let mut row = self.row(forms, &it, of, careful, form.vectors.ok());
         let interiors = match forms.leaves_out(Step::Interior) {
             true => Interiors::OfEach,
             false => form.interiors.clone(),
@@ -152,13 +151,17 @@ impl ParallelLoop<'_> {
         &self,
         forms: &mut Forms,
         it: &Iterations,
-        interior: &Interior,
+        (interior, gathers): (&Interior, &Gathers),
         careful: Body,
         vectors: Option<VectorForm>,
     ) -> Row {
         let one = forms.hoisted(it, interior);
         let vectors = vectors.and_then(|vectors| {
-            let bodies = forms.vectors(it, interior, &one, (vectors.element, vectors.lanes))?;
+            let shape = (vectors.element, vectors.lanes);
+            let bodies = match gathers.accesses.is_empty() {
+                true => forms.vectors(it, interior, &one, shape)?,
+                false => forms.vectors_with_gathers(it, interior, &one, shape, gathers)?,
+            };
             Some((vectors.least, bodies))
         });
         let (least, inside) = match vectors {
@@ -185,7 +188,7 @@ impl ParallelLoop<'_> {
         let wanted = par.ranges.len() > 1
             && !form.interior.takes_all()
             && ![Step::Interior, Step::ProvedRows].iter().any(|step| forms.leaves_out(*step));
-        let vectors = form.vectors.ok().filter(|_| wanted)?;
+        let vectors = form.vectors.ok().filter(|_| wanted && form.gathers.accesses.is_empty())?;
         let inside = values_inside(par);
         let proof = Prover { program, facts, inside: &inside }.proof(par)?;
         let narrowings = form.interior.narrowings_where_proved(&proof.exact);

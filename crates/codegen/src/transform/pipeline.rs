@@ -22,6 +22,7 @@ pub(crate) const C: &[Step] = &[
     Step::JoinUpdates,
     Step::RowEnds,
     Step::Vectorise,
+    Step::Gathers,
     Step::Jam,
     Step::JamRows,
     Step::Windows,

@@ -38,11 +38,12 @@ pub(crate) enum Step {
     PackedTapes,
     ProvedRows,
     RowEnds,
+    Gathers,
 }
 
 impl Step {
     /// The steps that make programs faster and can be left out.
-    pub const OPTIONAL: [Step; 28] = [
+    pub const OPTIONAL: [Step; 29] = [
         Step::FaultsAtEnd,
         Step::Interior,
         Step::HoistInvariants,
@@ -71,6 +72,7 @@ impl Step {
         Step::PackedTapes,
         Step::ProvedRows,
         Step::RowEnds,
+        Step::Gathers,
     ];
 
     /// What people call it.
@@ -109,6 +111,7 @@ impl Step {
             Step::PackedTapes => "packed tapes",
             Step::ProvedRows => "proved rows",
             Step::RowEnds => "row ends",
+            Step::Gathers => "gathers",
         }
     }
 

@@ -29,6 +29,7 @@ use crate::analysis::boundary_conditions::{
     FarFromBoundaries, conditions_far_from_boundaries, statements_of,
 };
 use crate::analysis::bounds_proof::{Proof, Prover};
+use crate::analysis::gathers::Gathers;
 use crate::analysis::interior::{Decide, Interior, interior};
 use crate::analysis::names::values_inside;
 use crate::analysis::narrow_index::{Narrow, narrow_values};
@@ -254,6 +255,7 @@ impl<'p> Loop<'p> {
                         vector: 0,
                         at_once: if jams { SIDES } else { 1 } * LANES_OF_TESTS,
                         idle: Idle::Present,
+                        gathers: &Gathers::default(),
                     };
                     vectorise(&body, vectors, &mut fresh).expect("the loop has a vector form")
                 }

@@ -2,10 +2,12 @@
 //!
 //! Legal where `analysis::vectors` has nothing against it; `None` where an operation has no vector form after all.
 
+mod gathers;
 mod partly;
 
 use ebbtide_ir::{ArrayId, Binary, Compare, Function, Literal, Program, Type, Unary, ValueId};
 
+use crate::analysis::gathers::Gathers;
 use crate::analysis::interior::Interior;
 use crate::analysis::vectors::{self, stride};
 use crate::kernel::expr::{Expr, Overflow};
@@ -49,6 +51,8 @@ pub(crate) struct Vectors<'a> {
     pub at_once: usize,
     /// What lanes are that take no part in a branch.
     pub idle: Idle,
+    /// Loads at indices from data.
+    pub gathers: &'a Gathers,
 }
 
 /// What lanes are that take no part in a branch.
@@ -137,6 +141,9 @@ impl Vectors<'_> {
         match stmt {
             // Sums of the innermost variable are computed where they are used.
             Stmt::Let { value: Expr::Linear { .. }, .. } => {}
+            Stmt::Let { name, value, .. } if self.is_lane_index(*name) => {
+                self.lane_index(*name, value, out)?
+            }
             Stmt::Let { name, ty, value } if self.varies(*name) => {
                 let value = self.operation(value)?;
                 out.push(Stmt::Let { name: *name, ty: self.widened(*ty), value });
@@ -155,6 +162,11 @@ impl Vectors<'_> {
                     None => value,
                 };
                 out.push(Stmt::Assign { name: *name, ty, value });
+            }
+            Stmt::Load { name, ty: Ty::One(ty), element, .. }
+                if self.gathers.accesses.contains(element.source.as_slice()) =>
+            {
+                self.gather((*name, *ty), element, out)?;
             }
             Stmt::Load { name, ty: Ty::One(ty), element, .. } if self.varies(*name) => {
                 self.load((*name, *ty), element, mask, fresh, out)?;

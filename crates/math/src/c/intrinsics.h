@@ -9,7 +9,8 @@
     || !__has_builtin(__builtin_ia32_pmuludq512_mask) || !__has_builtin(__builtin_ia32_cvtps2pd512_mask) \
     || !__has_builtin(__builtin_ia32_pternlogq512_mask) || !__has_builtin(__builtin_ia32_cvtq2mask512) \
     || !__has_builtin(__builtin_ia32_loadupd512_mask) || !__has_builtin(__builtin_ia32_storeupd256_mask) \
-    || !__has_builtin(__builtin_ia32_scalefpd128_mask) || !__has_builtin(__builtin_ia32_insertf32x8_mask)
+    || !__has_builtin(__builtin_ia32_scalefpd128_mask) || !__has_builtin(__builtin_ia32_insertf32x8_mask) \
+    || !__has_builtin(__builtin_ia32_gathersiv16sf) || !__has_builtin(__builtin_ia32_gatherdiv8df)
 #define EB_HEADERS 1
 #endif
 #endif
@@ -159,6 +160,10 @@ EB_PARTS(_mm256, __m256, eb_v8sf, s, 256, float, __mmask8)
 EB_PARTS(_mm256, __m256d, eb_v4df, d, 256, double, __mmask8)
 EB_PARTS(_mm, __m128, eb_v4sf, s, 128, float, __mmask8)
 EB_PARTS(_mm, __m128d, eb_v2df, d, 128, double, __mmask8)
+#define _mm512_i32gather_ps(at, p, bytes) \
+    ((__m512)__builtin_ia32_gathersiv16sf((eb_v16sf){0}, p, (eb_v16si)(at), (__mmask16)-1, bytes))
+#define _mm512_i64gather_pd(at, p, bytes) \
+    ((__m512d)__builtin_ia32_gatherdiv8df((eb_v8df){0}, p, (eb_v8di)(at), (__mmask8)-1, bytes))
 EB_OP __m128 _mm_scalef_ps(__m128 a, __m128 b) { return (__m128)__builtin_ia32_scalefps128_mask((eb_v4sf)a, (eb_v4sf)b, (eb_v4sf)a, (__mmask8)-1); }
 EB_OP __m128d _mm_scalef_pd(__m128d a, __m128d b) { return (__m128d)__builtin_ia32_scalefpd128_mask((eb_v2df)a, (eb_v2df)b, (eb_v2df)a, (__mmask8)-1); }
 EB_OP __m256 _mm256_scalef_ps(__m256 a, __m256 b) { return (__m256)__builtin_ia32_scalefps256_mask((eb_v8sf)a, (eb_v8sf)b, (eb_v8sf)a, (__mmask8)-1); }

@@ -162,6 +162,12 @@ fn end_leaf(nest: &Nest, memory: &mut Memory, partials: &mut [Bits], seen: &mut 
     memory.reductions.clear();
 }
 
+/// The lanes of the vectors of these loops.
+fn lanes(loops: &[For]) -> i64 {
+    let lanes = |l: &For| if let Kind::Lanes(lanes) = l.kind { lanes } else { 1 };
+    loops.iter().map(lanes).max().unwrap_or(1) as i64
+}
+
 /// What a thread takes of a domain: rows and columns.
 #[derive(Clone, Copy)]
 struct Share {
@@ -347,19 +353,19 @@ impl Machine<'_> {
         let first = self.outside.ranges[self.outside.ranges.len() - 1].0;
         let along = Along { names: &names, wrapped: &BTreeMap::new(), from: first, as_one: false };
         let end = self.interior_loops(memory, &along, &together.inside, (from, to))?;
-        debug_assert_eq!(end, to, "rows together have no careful form");
+        debug_assert_eq!(end, (to, false), "rows together have no careful form");
         self.ran.together += 1;
         Ok(())
     }
 
-    /// Runs the loops over the interval of a row; says how far they came.
+    /// Runs the loops over the interval of a row; says how far they came, and whether the next iterations are taken one by one.
     fn interior_loops(
         &mut self,
         memory: &mut Memory,
         along: &Along,
         loops: &[For],
         (lo, hi): (i64, i64),
-    ) -> Result<i64, Ended> {
+    ) -> Result<(i64, bool), Ended> {
         let mut j = lo;
         for l in loops {
             let lanes = if let Kind::Lanes(lanes) = l.kind { lanes } else { 1 };
@@ -376,13 +382,16 @@ impl Machine<'_> {
             while end - j >= step {
                 for node in &l.body {
                     let Node::Iterations(it) = node else { continue };
-                    self.iterations(memory, along, it, (j, lanes, tail as usize))?;
+                    match self.iterations(memory, along, it, (j, lanes, tail as usize)) {
+                        Err(Ended::FallBack) => return Ok((j, true)),
+                        ended => ended?,
+                    }
                 }
                 self.ran.inside += 1;
                 j += step;
             }
         }
-        Ok(j)
+        Ok((j, false))
     }
 
     /// Are all iterations of all rows in the interior?
@@ -446,12 +455,18 @@ impl Machine<'_> {
         }
         let along = Along { names: &names, wrapped: &wrapped, from: first, as_one };
         let careful = Iterations { first: First::At(0), body: row.careful.clone() };
-        let mut j = from;
-        self.outside_of_interval(memory, &along, (&careful, ends), (&mut j, lo, to))?;
+        let (mut j, mut stop) = (from, lo);
         let inside: Vec<For> =
             row.inside.iter().filter(|l| ends.is_none() || l.over != Over::Tail).cloned().collect();
-        j = self.interior_loops(memory, &along, &inside, (j, hi))?;
-        self.outside_of_interval(memory, &along, (&careful, ends), (&mut j, to, to))
+        loop {
+            self.outside_of_interval(memory, &along, (&careful, ends), (&mut j, stop, to))?;
+            if j == to {
+                return Ok(());
+            }
+            let (at, left) = self.interior_loops(memory, &along, &inside, (j, hi))?;
+            j = at;
+            stop = if left { j + lanes(&inside) } else { to };
+        }
     }
 
     /// Runs iterations up to one, or somewhat further in vectors, but not beyond the row.

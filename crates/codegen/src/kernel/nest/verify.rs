@@ -10,6 +10,7 @@
 //! 7. Where threads note terms in buckets there are no leaves, and the nest has no other loops.
 //! 8. Several rows are taken together where there are several ranges and no leaves, in vectors alone.
 //! 9. Rows are proved where there are several ranges and no leaves. Their ends are in vectors of as many lanes as the interval.
+//! 10. Vectors fall back to single iterations only where there are no leaves, and rows are neither proved nor taken together.
 
 use std::fmt;
 
@@ -56,6 +57,7 @@ pub(crate) fn verify(nest: &Nest) -> Result<(), Broken> {
         holds(together.inside.iter().all(|l| matches!(l.kind, Kind::Lanes(_))), 8)?;
         together.inside.iter().try_for_each(|l| interior(&together.inside, l, sums))?;
     }
+    holds(!row.falls_back() || !sums && row.proved.is_none() && row.together.is_none(), 10)?;
     if let Some(proved) = &row.proved {
         holds(nest.ranges.len() > 1 && !sums, 9)?;
         if let Some(ends) = &proved.ends {
