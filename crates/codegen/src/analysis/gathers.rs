@@ -4,11 +4,11 @@
 //!
 //! A lane holds an index as an integer as wide as its numbers. Vectors test that indices from data are near zero and that elements
 //! exist before any lane loads one. Where a test fails, the iterations of that vector run one by one, and compute and report what
-//! they would without vectors. So nothing may have been stored before a test.
+//! they would without vectors. So stores wait for the last test, and nothing before that may load what they store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{Binary, Block, Indices, Literal, Op, Par, Program, Stmt, Type, ValueId};
+use ebbtide_ir::{ArrayId, Binary, Block, Indices, Literal, Op, Par, Program, Stmt, Type, ValueId};
 
 use crate::analysis::interior::{Interior, taken};
 
@@ -33,7 +33,8 @@ pub(crate) fn find_gathers(
     interior: &Interior,
     element: Type,
 ) -> Option<Gathers> {
-    let mut search = Search { program, interior, element, bounds: BTreeMap::new(), stored: false };
+    let (bounds, stored) = (BTreeMap::new(), BTreeSet::new());
+    let mut search = Search { program, interior, element, bounds, stored, is_loaded_again: false };
     let mut gathers = Gathers::default();
     search.block(&par.body, &mut gathers)?;
     gathers.indices = search.bounds.into_keys().collect();
@@ -46,8 +47,10 @@ struct Search<'a> {
     element: Type,
     /// How far index values are from zero, at most.
     bounds: BTreeMap<ValueId, i64>,
-    /// Was an element stored before?
-    stored: bool,
+    /// The arrays that were stored so far.
+    stored: BTreeSet<ArrayId>,
+    /// Was one of them loaded behind the store, so that this cannot wait any longer?
+    is_loaded_again: bool,
 }
 
 impl Search<'_> {
@@ -58,7 +61,7 @@ impl Search<'_> {
                 Stmt::Let(v) => self.value(*v, gathers)?,
                 Stmt::Store(s) | Stmt::Update(_, s) => {
                     (!self.interior.unproved.contains(s.index.as_slice())).then_some(())?;
-                    self.stored = true;
+                    self.stored.insert(s.array);
                 }
                 Stmt::Declare(..) | Stmt::Set(..) => {}
                 Stmt::If(branch) => match taken(self.interior, branch) {
@@ -74,20 +77,22 @@ impl Search<'_> {
 
     fn value(&mut self, v: ValueId, gathers: &mut Gathers) -> Option<()> {
         if let Op::Load(array, index) = *self.program.op(v) {
+            self.is_loaded_again |= self.stored.contains(&array);
             if self.interior.unproved.contains(index.as_slice()) {
-                let fits = !self.stored && self.program.array(array).ty == self.element;
+                let fits = !self.is_loaded_again && self.program.array(array).ty == self.element;
                 (fits && self.is_gather(index)).then_some(())?;
                 gathers.accesses.insert(index.as_slice().to_vec());
             }
             return Some(());
         }
-        if self.program.ty(v) != Type::Index || !self.varies(v) {
+        let is_integer = matches!(self.program.ty(v), Type::Index | Type::I64 | Type::I32);
+        if !is_integer || !self.varies(v) {
             return Some(());
         }
         if self.interior.linear_here(self.program, v).is_some() {
             return Some(());
         }
-        let bound = self.bound(v).filter(|bound| *bound <= MOST && !self.stored)?;
+        let bound = self.bound(v).filter(|bound| *bound <= MOST && !self.is_loaded_again)?;
         self.bounds.insert(v, bound);
         Some(())
     }
@@ -116,7 +121,7 @@ impl Search<'_> {
             Op::Cast(a) => {
                 let ty = self.program.ty(a);
                 let loaded = ty == Type::I32 && matches!(self.program.op(a), Op::Load(..));
-                (ty == self.element || loaded).then_some(NEAR)
+                if ty == self.element || loaded { Some(NEAR) } else { self.bounds.get(&a).copied() }
             }
             Op::Binary(Binary::Add | Binary::Sub, a, b) => of(a)?.checked_add(of(b)?),
             Op::Binary(Binary::Mul, a, b) if literal(a) || literal(b) => of(a)?.checked_mul(of(b)?),

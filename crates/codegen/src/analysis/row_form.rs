@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use ebbtide_ir::{Facts, Literal, Par, Program, Type, ValueId};
+use ebbtide_ir::{Facts, Literal, Par, Program, Stmt, Type, ValueId};
 
 use crate::analysis::flat_rows::flat_rows;
 use crate::analysis::gathers::{Gathers, find_gathers};
@@ -98,9 +98,13 @@ pub(crate) fn row_form(
     RowForm { exchanged, interior, interiors, vectors, gathers }
 }
 
-/// The loads at indices from data of a loop that has one float type.
+/// The loads at indices from data of a loop over the float type that it stores first.
 fn gathers_of(program: &Program, par: &Par, interior: &Interior) -> Option<Gathers> {
-    let element = vector_element(program, &interior.varying, par, &|_| false)?;
+    let stored = |stmt: &Stmt| match stmt {
+        Stmt::Store(s) | Stmt::Update(_, s) => Some(program.array(s.array).ty),
+        _ => None,
+    };
+    let element = par.body.iter().find_map(stored).filter(|ty| ty.is_float())?;
     find_gathers(program, par, interior, element)
 }
 
@@ -113,7 +117,7 @@ fn vector_form(
     vector_bytes: usize,
 ) -> Result<VectorForm, NoVectors> {
     let sums = reductions(facts, par);
-    let element = vector_element(program, &interior.varying, par, &|l| {
+    let element = vector_element(program, &interior.varying, par, &gathers.indices, &|l| {
         !interior.loop_differs(l) || interior.goes_together(program, l)
     })
     .filter(|e| sums.iter().all(|(_, s)| program.array(s.array).ty == *e))
@@ -150,7 +154,7 @@ fn by_columns(
     let row = usize::try_from(row_length(program, par)?).ok()?;
     let columns = Par { ranges: vec![*inner, *outer], ..par.clone() };
     let [of_rows, of_columns] = [par, &columns].map(|par| interior(program, par, inside, Decide::Columns));
-    let element = vector_element(program, &of_columns.varying, &columns, &|_| false)?;
+    let element = vector_element(program, &of_columns.varying, &columns, &BTreeSet::new(), &|_| false)?;
     let lanes = vector_bytes / element.size();
     let vectors =
         refusal((program, facts), &columns, &of_columns, (element, Vectors::One), &BTreeSet::new()).is_none();

@@ -92,11 +92,12 @@ impl Varying {
 }
 
 /// The one float type of all data that varies, where there is one and all statements have vector forms. Through some loops lanes go
-/// together although they have different iterations.
+/// together although they have different iterations. These values are indices, whatever their type is.
 pub(crate) fn vector_element(
     program: &Program,
     varying: &Varying,
     par: &Par,
+    indices: &BTreeSet<ValueId>,
     together: &dyn Fn(&Loop) -> bool,
 ) -> Option<Type> {
     let mut found: Option<Type> = None;
@@ -109,6 +110,7 @@ pub(crate) fn vector_element(
     let (mut loops, mut loaded) = (true, BTreeSet::new());
     walk(&par.body, &mut |stmt| match stmt {
         // What is loaded may be of another type, if it is made a number of the loop's own at once.
+        Stmt::Let(v) if indices.contains(v) => {}
         Stmt::Let(v) if !varying.uniform(*v) => match program.op(*v) {
             Op::Load(..) => drop(loaded.insert(program.ty(*v))),
             _ => meet(program.ty(*v)),

@@ -71,6 +71,7 @@ pub(crate) fn vectorise(body: &Body, vectors: Vectors, fresh: &mut Fresh) -> Opt
         out.push(vectors.first_lanes(name));
     }
     vectors.block(body, None, fresh, &mut out)?;
+    gathers::delay_stores(&mut out);
     meet_once(&mut out).then_some(out)
 }
 

@@ -31,17 +31,22 @@ impl Vectors<'_> {
             Expr::Cast { from: from @ Ty::One(one), value, .. } if *one == self.element => {
                 (converted(self.widened(*from), ty, self.operand(value, *from)), true)
             }
+            // An integer of another type, which is near zero already.
+            Expr::Cast { value, .. } if matches!(&**value, Expr::Variable(name) if self.is_lane_index(*name)) => {
+                ((**value).clone(), false)
+            }
             Expr::Cast { from: from @ Ty::One(Type::I32), value, .. } => {
                 let (from, value) = (self.widened(*from), self.operand(value, *from));
                 (if from == ty { value } else { converted(from, ty, value) }, true)
             }
-            Expr::Binary(op @ (Binary::Add | Binary::Sub | Binary::Mul), _, _, two) => {
-                let two = Box::new(two.each_ref().map(|e| self.lanes_of_index(e, out)));
+            Expr::Binary(op @ (Binary::Add | Binary::Sub | Binary::Mul), of, _, two) => {
+                let two = two.each_ref().map(|e| self.lanes_of_index(&self.as_index(e, *of), out));
+                let two = Box::new(two);
                 (Expr::Binary(*op, ty, Overflow::Wraps, two), false)
             }
-            Expr::Binary(op @ (Binary::Rem | Binary::RemEuclid), _, _, two) => {
-                let [x, divisor] = &**two;
-                let divided = self.lanes_of_index(x, out);
+            Expr::Binary(op @ (Binary::Rem | Binary::RemEuclid), of, _, two) => {
+                let [x, divisor] = two.each_ref().map(|e| self.as_index(e, *of));
+                let divided = self.lanes_of_index(&x, out);
                 self.unless_within(INDEX, divisor.clone(), [number(1), number(NEAR)], out);
                 let arithmetic = |op, a, b| Expr::Binary(op, INDEX, Overflow::Wraps, Box::new([a, b]));
                 let least = match op {
@@ -50,7 +55,7 @@ impl Vectors<'_> {
                 };
                 let end = arithmetic(Binary::Add, divisor.clone(), divisor.clone());
                 self.unless_within(ty, divided.clone(), [least, end], out);
-                (Expr::OneStep(ty, Box::new([divided, self.splat(divisor)])), false)
+                (Expr::OneStep(ty, Box::new([divided, self.splat(&divisor)])), false)
             }
             _ => return None,
         };
@@ -67,9 +72,14 @@ impl Vectors<'_> {
         let extent = |k: usize| Expr::Extent(element.array, k);
         let mut lanes = Vec::new();
         for (k, e) in index.iter().enumerate() {
-            let at = self.lanes_of_index(e, out);
-            self.unless_within(self.indices(), at.clone(), [number(0), extent(k)], out);
-            lanes.push(at);
+            let bounds = [number(0), extent(k)];
+            match e {
+                Expr::Variable(name) if self.is_lane_index(*name) => {
+                    self.unless_within(self.indices(), e.clone(), bounds, out);
+                }
+                _ => self.unless_within(INDEX, e.clone(), bounds, out),
+            }
+            lanes.push(self.lanes_of_index(e, out));
         }
         if lanes.len() > 1 {
             // What lanes compute of rows fits too.
@@ -97,6 +107,15 @@ impl Vectors<'_> {
         }
     }
 
+    /// An integer of this type that is the same for all lanes, as an index.
+    fn as_index(&self, e: &Expr, of: Ty) -> Expr {
+        match e {
+            Expr::Variable(name) if self.is_lane_index(*name) => e.clone(),
+            _ if of == INDEX => e.clone(),
+            _ => converted(of, INDEX, e.clone()),
+        }
+    }
+
     fn splat(&self, e: &Expr) -> Expr {
         let one = Ty::One(as_wide(self.element));
         Expr::Splat(self.indices(), Box::new(converted(INDEX, one, e.clone())))
@@ -109,6 +128,14 @@ impl Vectors<'_> {
             out.push(test);
         }
     }
+}
+
+/// Stores of straight code behind its last test, in their order.
+pub(super) fn delay_stores(body: &mut Body) {
+    let Some(last) = body.iter().rposition(|stmt| matches!(stmt, Stmt::FallBack { .. })) else { return };
+    let is_store = |stmt: &Stmt| matches!(stmt, Stmt::Store { .. });
+    let (stores, rest): (Body, Body) = body.drain(..=last).partition(is_store);
+    body.splice(0..0, rest.into_iter().chain(stores));
 }
 
 fn number(n: i64) -> Expr {
