@@ -74,6 +74,7 @@ lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d2_1 - 1 - 0)) + 1);
 lo = eb_max(lo, -eb_tame(&wild, (0 - eb_tame(&wild, INT64_C(7)))));
 if (__builtin_expect(wild, 0)) hi = lo;
 alike &= !wild && lo <= jf && hi >= jt; }
+int proved; { i64 wild = 0; proved = INT64_C(7) <= d2_1 && e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && e1 <= EB_SMALL && e1 <= EB_SMALL - f1 && eb_difference(&wild, eb_tame(&wild, v5), INT64_C(1)) <= d1_0 && eb_sum(&wild, INT64_C(3), 1) <= d2_0 && eb_sum(&wild, eb_difference(&wild, INT64_C(1), eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_tame(&wild, v5) <= d1_0 && eb_tame(&wild, v5) <= d2_0 && eb_tame(&wild, v5) <= d3_0 && eb_tame(&wild, v6) <= d1_1 && eb_tame(&wild, v6) <= d2_1 && eb_tame(&wild, v6) <= d3_1 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= -EB_SMALL && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= -EB_SMALL && f1 >= 0 && !wild; }
 for (i64 r = first; r < end; r++) {
 const i64 v10 = (i64)f0 + r;
 i64 lo = jf, hi = jt;
@@ -83,6 +84,16 @@ const i64 v32 = eb_index_add(v10, INT64_C(1));
 const i64 v48 = eb_index_add(v10, (INT64_C(-1)));
 const i64 v118 = eb_index_sub(v10, INT64_C(1));
 if (!alike) {
+if (proved) {
+lo = eb_max(lo, -eb_tame(&wild, (0 - eb_tame(&wild, INT64_C(1)))));
+hi = eb_min(hi, eb_tame(&wild, ((-(0 - eb_tame(&wild, v6))) - 1)) + 1);
+lo = eb_max(lo, -eb_tame(&wild, (eb_tame(&wild, INT64_C(1)) - eb_tame(&wild, INT64_C(1)))));
+hi = eb_min(hi, eb_tame(&wild, ((-(eb_tame(&wild, INT64_C(1)) - eb_tame(&wild, v6))) - 1)) + 1);
+lo = eb_max(lo, -eb_tame(&wild, (eb_tame(&wild, (INT64_C(-1))) - eb_tame(&wild, INT64_C(1)))));
+hi = eb_min(hi, eb_tame(&wild, ((-(eb_tame(&wild, (INT64_C(-1))) - eb_tame(&wild, v6))) - 1)) + 1);
+lo = eb_max(lo, -eb_tame(&wild, (0 - eb_tame(&wild, INT64_C(7)))));
+if (__builtin_expect(wild, 0)) hi = lo;
+} else {
 lo = eb_max(lo, -eb_tame(&wild, (0 - eb_tame(&wild, INT64_C(1)))));
 hi = eb_min(hi, eb_tame(&wild, ((-(0 - eb_tame(&wild, v6))) - 1)) + 1);
 if (eb_tame(&wild, v10) < 0) hi = lo; if (eb_tame(&wild, (d1_0 - 1 - eb_tame(&wild, v10))) < 0) hi = lo;
@@ -108,6 +119,7 @@ if (eb_tame(&wild, v10) < 0) hi = lo; if (eb_tame(&wild, (d2_0 - 1 - eb_tame(&wi
 lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d2_1 - 1 - 0)) + 1);
 lo = eb_max(lo, -eb_tame(&wild, (0 - eb_tame(&wild, INT64_C(7)))));
 if (__builtin_expect(wild, 0)) hi = lo;
+}
 lo = eb_min(eb_max(lo, jf), jt); hi = eb_max(eb_min(hi, jt), lo);
 if (__builtin_expect(wild, 0)) lo = hi = jt;
 }

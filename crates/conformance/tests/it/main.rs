@@ -10,6 +10,7 @@ mod cuda;
 mod cuda_text;
 mod devices;
 mod extremes;
+mod gathers;
 mod gradients;
 mod hostile;
 mod interchange;
