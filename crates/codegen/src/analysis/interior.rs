@@ -133,7 +133,7 @@ fn with_shared(
         inside: inside.clone(),
         innermost: par.ranges.last().map(|r| r.var),
     };
-    Search { program, decide }.block(&mut interior, &par.body, &mut Vec::new());
+    Search { program, decide }.block(&mut interior, &par.body, &mut Vec::new(), Reached::ByAll);
     interior
 }
 
@@ -142,9 +142,17 @@ struct Search<'p> {
     decide: Decide,
 }
 
+/// Which lanes of a vector come to a statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    ByAll,
+    /// Some alone: in vectors the others touch the same elements, which must exist for them too.
+    BySome,
+}
+
 impl Search<'_> {
     /// The depth of recursion is that of nesting in the source.
-    fn block(&self, interior: &mut Interior, block: &Block, loops: &mut Vec<Around>) {
+    fn block(&self, interior: &mut Interior, block: &Block, loops: &mut Vec<Around>, reached: Reached) {
         for stmt in block {
             match stmt {
                 Stmt::Let(v) => {
@@ -155,17 +163,21 @@ impl Search<'_> {
                         self.exact_value(interior, *v, loops);
                     }
                     if let Op::Load(array, index) = *self.program.op(*v) {
-                        self.prove(interior, array, index, loops);
+                        self.prove(interior, (array, index), loops, reached);
                     }
                 }
-                Stmt::Store(s) | Stmt::Update(_, s) => self.prove(interior, s.array, s.index, loops),
-                Stmt::Claim(claim) => self.prove(interior, claim.array, claim.index, loops),
+                Stmt::Store(s) | Stmt::Update(_, s) => {
+                    self.prove(interior, (s.array, s.index), loops, reached)
+                }
+                Stmt::Claim(claim) => self.prove(interior, (claim.array, claim.index), loops, reached),
                 Stmt::If(branch) => match interior.decided.get(&branch.condition) {
-                    Some(true) => self.block(interior, &branch.then, loops),
-                    Some(false) => self.block(interior, &branch.otherwise, loops),
+                    Some(true) => self.block(interior, &branch.then, loops, reached),
+                    Some(false) => self.block(interior, &branch.otherwise, loops, reached),
                     None => {
-                        self.block(interior, &branch.then, loops);
-                        self.block(interior, &branch.otherwise, loops);
+                        let alike = interior.varying.uniform(branch.condition);
+                        let reached = if alike { reached } else { Reached::BySome };
+                        self.block(interior, &branch.then, loops, reached);
+                        self.block(interior, &branch.otherwise, loops, reached);
                     }
                 },
                 Stmt::Loop(l) => {
@@ -173,10 +185,12 @@ impl Search<'_> {
                         [from, to].into_iter().for_each(|v| self.exact_value(interior, v, loops));
                         self.share(interior, (var, from, to));
                         loops.push((var, from, to));
-                        self.block(interior, &l.body, loops);
+                        let alike = !interior.varying.loop_diverges(l);
+                        let reached = if alike { reached } else { Reached::BySome };
+                        self.block(interior, &l.body, loops, reached);
                         loops.pop();
                     } else {
-                        stmt.blocks().for_each(|b| self.block(interior, b, loops));
+                        stmt.blocks().for_each(|b| self.block(interior, b, loops, Reached::BySome));
                     }
                 }
                 _ => {}
@@ -345,7 +359,13 @@ impl Search<'_> {
     }
 
     /// Narrows to where an access is in bounds, or remembers that it must be checked.
-    fn prove(&self, interior: &mut Interior, array: ArrayId, index: Indices, loops: &[Around]) {
+    fn prove(
+        &self,
+        interior: &mut Interior,
+        (array, index): (ArrayId, Indices),
+        loops: &[Around],
+        reached: Reached,
+    ) {
         if self.decide == Decide::Nothing {
             return;
         }
@@ -363,12 +383,12 @@ impl Search<'_> {
             interior.note_own(&ends, loops, index.as_slice(), &sum);
             for At { scope, coefficient } in corners {
                 let extent = IndexExpr::Extent(array, k);
-                interior.keep_in_bounds(Narrowing::Within(
-                    scope,
-                    (coefficient, sum.tame()),
-                    extent,
-                    ranges.clone(),
-                ));
+                let narrowing = Narrowing::Within(scope, (coefficient, sum.tame()), extent, ranges.clone());
+                match reached {
+                    Reached::ByAll => interior.keep_in_bounds(narrowing),
+                    // A proof speaks of the lanes that come here.
+                    Reached::BySome => interior.once(narrowing),
+                }
             }
         }
     }

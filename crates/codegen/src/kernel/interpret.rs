@@ -393,6 +393,12 @@ impl<'a> Iteration<'a> {
             }
             return Ok(true);
         }
+        if let Place::Lanes { stride: Stride::Next, part, .. } = &element.place
+            && let (Some(first), Some(extent)) = (self.first(element).last(), extents.last())
+        {
+            let last = first + if *part == Part::Tail { self.tail } else { self.lanes } as i64 - 1;
+            assert!(last < *extent, "{element:?}: the last lane is at {last} of {extent}");
+        }
         for (dimension, (index, extent)) in self.first(element).into_iter().zip(extents).enumerate() {
             if (0..extent).contains(&index) {
                 continue;

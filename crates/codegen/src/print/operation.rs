@@ -165,7 +165,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A sum, difference or product; those of integers wrap, which GNU C is gathers by a flag.
+    /// A sum, difference or product; those of integers wrap, which GNU C is told by a flag.
     fn wrapping(&self, ty: Type, a: &str, sign: &str, b: &str) -> String {
         let t = c_type(ty);
         match (self.family, ty) {
