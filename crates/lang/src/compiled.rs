@@ -107,6 +107,16 @@ impl<P: Source> Compiled<P> {
         checked::<P>(self.untyped.program(), P::arguments(args))
     }
 
+    /// The bytes that the last launch left for the next one: its temporaries.
+    pub fn held_bytes(&self) -> u64 {
+        self.untyped.held_bytes()
+    }
+
+    /// Frees what the last launch left for the next one.
+    pub fn release(&self) {
+        self.untyped.release();
+    }
+
     /// The generated source, where the device generates any.
     pub fn source(&self) -> Option<&str> {
         self.untyped.source()

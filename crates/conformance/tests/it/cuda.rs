@@ -139,6 +139,12 @@ on_cuda! {
         chains_of_additions_are_the_same_everywhere,
         a_chain_that_meets_a_fault_is_an_error_everywhere,
     }
+    swaps {
+        a_parameter_that_is_swapped_with_a_temporary_keeps_its_memory,
+        a_launch_that_is_not_waited_for_brings_them_back_too,
+        where_the_program_yields_parameters_are_at_home_and_temporaries_kept,
+        a_launch_that_fails_leaves_arrays_that_can_be_used_again,
+    }
     traces {
         c48_random_traces_equal_the_model_natively,
         c48_random_traces_equal_the_model_on_two_threads,

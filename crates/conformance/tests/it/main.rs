@@ -33,6 +33,7 @@ mod scatters;
 mod sharing;
 mod stages;
 mod sum_chains;
+mod swaps;
 mod term_runs;
 mod traces;
 mod triangles;

@@ -61,20 +61,9 @@ impl Builder {
         self.push(Stmt::Set(local, value));
     }
 
-    /// Exchanges the names of two arrays. A parameter keeps its memory: it and a temporary exchange what they hold.
+    /// Exchanges the names of two arrays.
     pub fn swap(&mut self, a: ArrayId, b: ArrayId) {
-        let program = &self.program;
-        let param = |array: ArrayId| matches!(program.array(array).role, Role::Param(Access::Write));
-        let temp = |array: ArrayId| matches!(program.array(array).role, Role::Temp(_));
-        if !(param(a) && temp(b) || temp(a) && param(b)) {
-            return self.push(Stmt::Swap(a, b));
-        }
-        let decl = program.array(a).clone();
-        let shape: Vec<ValueId> = (0..decl.rank).map(|k| self.dim(a, k)).collect();
-        let spare = self.temp(&format!("spare{}", self.program.arrays.len()), decl.ty, &shape);
-        self.copy(a, spare);
-        self.copy(b, a);
-        self.copy(spare, b);
+        self.push(Stmt::Swap(a, b));
     }
 
     /// Gives every element of an array one value.

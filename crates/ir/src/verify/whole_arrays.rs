@@ -13,11 +13,6 @@ impl Verifier<'_> {
         if (x.ty, x.rank) != (y.ty, y.rank) {
             self.flaw("2", &None, format!("`swap({}, {})`: type and rank differ", x.name, y.name));
         }
-        if matches!(x.role, Role::Param(_)) != matches!(y.role, Role::Param(_)) {
-            let message =
-                format!("`swap({}, {})` of a parameter and a temporary: `copy` instead", x.name, y.name);
-            self.flaw("2", &None, message);
-        }
     }
 
     pub(super) fn fill(&mut self, a: ArrayId, v: ValueId) {

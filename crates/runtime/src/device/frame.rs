@@ -8,7 +8,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
-use ebbtide_ir::{ArrayId, Indices, Literal, Program, Role, Scalars};
+use ebbtide_ir::{Access, ArrayId, Indices, Literal, Program, Role, Scalars};
 use ebbtide_sweep::Cancel;
 
 use crate::device::frame::extents::extents;
@@ -118,6 +118,8 @@ pub struct Frame {
     pub aside: Option<Box<dyn Any + Send>>,
     /// The memory of temporaries, held for as long as their addresses are used.
     temps: Vec<Buffer>,
+    /// Where the parameters that the program writes had their elements when the frame was made.
+    homes: Vec<(ArrayId, *mut u8)>,
     /// The memory of `kept`.
     undo: Vec<Buffer>,
     /// How much memory there is, once arrays have changed their shapes.
@@ -126,19 +128,35 @@ pub struct Frame {
     alike: bool,
 }
 
+/// Copies a buffer to a place of the launch with as many bytes; with a meter, what is there goes to the buffer.
+fn move_home(own: &mut Buffer, home: *mut u8, exchanged: Option<&Arc<Meter>>) -> Result<()> {
+    let Some(meter) = exchanged else {
+        // SAFETY (*Bounds*, *Exclusive access*): `swap` exchanges arrays of one shape, and the launch holds written arrays
+        // exclusively.
+        return unsafe { own.copy_out(home) };
+    };
+    let mut there = Buffer::zeroed(own.len(), meter)?;
+    // SAFETY (*Bounds*, *Exclusive access*): as above.
+    unsafe { there.copy_in(home)? };
+    // SAFETY (*Bounds*, *Exclusive access*): as above.
+    unsafe { own.copy_out(home)? };
+    own.copy_from(&there)
+}
+
 // SAFETY (*Liveness*, *Exclusive access*): a frame's addresses point into buffers that it owns or that its launch borrows for
 // as long as it lives.
 unsafe impl Send for Frame {}
 
 impl Frame {
-    /// A frame for one launch; `views` has the parameters, temporaries are allocated here.
+    /// A frame for one launch; `views` has the parameters, temporaries have memory that another launch left, or new one.
     pub(crate) fn new(
         program: &Program,
         views: Vec<View>,
         arguments: Vec<Literal>,
+        spare: &Spare,
         meter: &Arc<Meter>,
     ) -> Result<Frame> {
-        Frame::with(program, views, arguments, Scalars::of(program), Vec::new(), meter)
+        Frame::with(program, views, arguments, Scalars::of(program), Vec::new(), (spare, meter))
     }
 
     /// The extents of all arrays, [`Program::extents_per_array`] of each: the table that compiled code reads.
@@ -154,8 +172,10 @@ impl Frame {
         arguments: Vec<Literal>,
         scalars: Scalars,
         held: Vec<Temp>,
-        meter: &Arc<Meter>,
+        (spare, meter): (&Spare, &Arc<Meter>),
     ) -> Result<Frame> {
+        let written = |a: &ArrayId| program.array(*a).role == Role::Param(Access::Write);
+        let homes = program.array_ids().filter(written).map(|a| (a, views[a.index()].address)).collect();
         let mut temps = Vec::new();
         let mut place = |views: &mut Vec<View>, temp: Temp| {
             temp.buffer.hand_over(Handed::ForWriting)?;
@@ -181,7 +201,7 @@ impl Frame {
                 && views[id.index()].address.is_null()
             {
                 let shape = extents(program, id, &views, &arguments)?;
-                place(&mut views, Temp::zeroed(program, id, &shape, meter)?)?;
+                place(&mut views, Temp::reused(program, id, &shape, spare, meter)?)?;
             }
         }
         let tapes = program.arrays.iter().map(|_| TapePlaces::default()).collect();
@@ -195,6 +215,7 @@ impl Frame {
             done: Arc::default(),
             aside: None,
             temps,
+            homes,
             undo: Vec::new(),
             rooms: Rooms::default(),
             alike: program.regions == 0,
@@ -235,6 +256,38 @@ impl Frame {
             }
         }
         temps
+    }
+
+    /// After a `swap` with a temporary, a parameter has its elements in memory of the frame: brings them back to that of the
+    /// caller. What the temporary has goes the other way, if it is `wanted` still. Nothing runs. Says whether anything moved.
+    pub(crate) fn return_home(&mut self, meter: &Arc<Meter>, wanted: bool) -> Result<bool> {
+        let address = |frame: &Frame, a: &ArrayId| frame.arrays[a.index()].address;
+        let is_home = |frame: &Frame, place: *mut u8| frame.homes.iter().any(|(_, home)| *home == place);
+        let away: Vec<ArrayId> =
+            self.homes.iter().map(|(a, _)| *a).filter(|a| !is_home(self, address(self, a))).collect();
+        let mut moved = Ok(!away.is_empty());
+        for a in away {
+            // As many homes are free as parameters are away, and temporaries have their elements there.
+            let free = |home: &*mut u8| !self.homes.iter().any(|(b, _)| address(self, b) == *home);
+            let Some(home) = self.homes.iter().map(|(_, home)| *home).find(free) else { break };
+            let away = address(self, &a);
+            if let Some(guest) = self.arrays.iter_mut().find(|view| view.address == home) {
+                guest.address = away;
+            }
+            self.arrays[a.index()].address = home;
+            self.aside = None;
+            if let Some(own) = self.temps.iter_mut().find(|buffer| buffer.address() == away) {
+                let copied = move_home(own, home, wanted.then_some(meter));
+                moved = moved.and_then(|moved| copied.map(|()| moved));
+            }
+        }
+        moved
+    }
+
+    /// Leaves the memory of temporaries for the next launch, in place of what is there.
+    pub(crate) fn leave_temps(&mut self, spare: &Spare) {
+        spare.release();
+        spare.give(std::mem::take(&mut self.temps));
     }
 
     /// Leaves all memory that the frame owns for another launch.

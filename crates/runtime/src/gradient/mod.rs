@@ -25,15 +25,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ebbtide_autodiff::Request;
-use ebbtide_ir::{self as ir, Literal, Program, Role};
+use ebbtide_ir::{Literal, Program};
 use ebbtide_snapshot::fs::{Disks, FileSystem};
 use ebbtide_sweep::Cancel;
 
 use crate::array::arguments::{Arg, bind};
 use crate::device::Device;
 use crate::device::counters::Event;
-use crate::device::frame::extents::extents;
-use crate::device::frame::{Frame, Temp, View};
+use crate::device::frame::{Frame, View};
 use crate::error::Result;
 use crate::gradient::accumulated::Accumulated;
 use crate::gradient::compile::Variant;
@@ -273,16 +272,7 @@ impl CompiledGradient {
 
     /// A frame in memory that earlier launches left.
     fn frame(&self, variant: &Variant, views: Vec<View>, scalars: Vec<Literal>) -> Result<Frame> {
-        let program = &variant.program;
-        let mut temps = Vec::new();
-        for id in program.array_ids() {
-            if let Role::Temp(_) = program.array(id).role {
-                let shape = extents(program, id, &views, &scalars)?;
-                temps.push(Temp::reused(program, id, &shape, &self.spare, self.device.meter())?);
-            }
-        }
-        let meter = self.device.meter();
-        let mut frame = Frame::with(program, views, scalars, ir::Scalars::of(program), temps, meter)?;
+        let mut frame = Frame::new(&variant.program, views, scalars, &self.spare, self.device.meter())?;
         frame.pack_tapes(variant.executable(&self.device)?.packed_tapes());
         Ok(frame)
     }

@@ -26,6 +26,7 @@ use crate::device::{Device, Executable, Start};
 use crate::error::{Error, Result};
 use crate::launch::status::{Next, Status};
 use crate::launch::yielded::{Yielded, entry};
+use crate::memory::spare::Spare;
 
 type Forms = Arc<Mutex<Vec<((SwappedShapes, Entered), Arc<dyn Executable>)>>>;
 
@@ -49,6 +50,8 @@ pub struct Compiled {
     cancel: Option<Cancel>,
     /// Where the last launch that yielded did so.
     last_yield: Arc<Mutex<Option<Position>>>,
+    /// The memory of temporaries that the last launch left for the next one.
+    spare: Arc<Spare>,
 }
 
 impl Compiled {
@@ -72,6 +75,7 @@ impl Compiled {
             temps,
             cancel: None,
             last_yield: Arc::default(),
+            spare: Arc::default(),
         })
     }
 
@@ -94,6 +98,16 @@ impl Compiled {
     /// The generated source, where the device generates any.
     pub fn source(&self) -> Option<&str> {
         self.executable.source()
+    }
+
+    /// The bytes that the last launch left for the next one: its temporaries.
+    pub fn held_bytes(&self) -> u64 {
+        self.spare.bytes()
+    }
+
+    /// Frees what the last launch left for the next one.
+    pub fn release(&self) {
+        self.spare.release();
     }
 
     /// Where a launch or a resume of this compiled program, or of a clone of it, last yielded; `None` if none has. It says
@@ -165,8 +179,18 @@ impl Compiled {
     }
 
     pub(crate) fn prepare_start(&self, args: &[Arg<'_>]) -> Result<Prepared> {
-        let (views, scalars) = bind(&self.program, &self.device, args)?;
-        let mut frame = Frame::new(&self.program, views, scalars, self.device.meter())?;
+        let made = || {
+            let (views, scalars) = bind(&self.program, &self.device, args)?;
+            Frame::new(&self.program, views, scalars, &self.spare, self.device.meter())
+        };
+        let mut frame = match made() {
+            // What is left over has other sizes.
+            Err(Error::OutOfMemory { .. }) if self.spare.bytes() > 0 => {
+                self.spare.release();
+                made()?
+            }
+            made => made?,
+        };
         self.executable.forget(&mut frame, &self.temps);
         frame.cancel.clone_from(&self.cancel);
         frame.reserve_undo(&self.undone, self.device.meter())?;
@@ -203,7 +227,8 @@ impl Compiled {
                 return Err(Error::launch(program, message));
             }
         }
-        let mut frame = Frame::with(program, views, arguments, scalars, temps, self.device.meter())?;
+        let mut frame =
+            Frame::with(program, views, arguments, scalars, temps, (&self.spare, self.device.meter()))?;
         frame.cancel.clone_from(&self.cancel);
         frame.reserve_undo(&self.undone, self.device.meter())?;
         let known = match known {
@@ -249,7 +274,15 @@ impl Compiled {
         .entered();
         frame.go_on(&self.program)?;
         let executable = self.executable_for(frame, start)?;
-        let Outcome::Yielded { place, reason } = executable.run(0, frame, start)? else {
+        let ran = executable.run(0, frame, start);
+        let home = frame.return_home(self.device.meter(), matches!(ran, Ok(Outcome::Yielded { .. })));
+        let outcome = ran?;
+        // Others may look at the caller's memory as soon as the launch is over.
+        if home? && let Some(memory) = self.device.backend().memory() {
+            memory.finish()?;
+        }
+        let Outcome::Yielded { place, reason } = outcome else {
+            frame.leave_temps(&self.spare);
             return Ok(Status::Done);
         };
         // What was skipped on the way to the entry may be unknown still.

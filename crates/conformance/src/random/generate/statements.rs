@@ -203,8 +203,7 @@ impl Maker {
                 break;
             }
             let one = self.dice.pick(&writable);
-            // Parameters and temporaries are not exchanged.
-            let kind = |a: &ArrayOf| (a.extents.clone(), a.ty, a.name.starts_with("temp"));
+            let kind = |a: &ArrayOf| (a.extents.clone(), a.ty);
             let same: Vec<ArrayOf> = writable.iter().filter(|a| kind(a) == kind(&one)).cloned().collect();
             if same.len() >= least {
                 return same;
