@@ -93,9 +93,9 @@ struct Native {
     blocks: Option<u32>,
 }
 
-/// How many words the leaves of reductions have.
+/// How many words the results of reductions have: `EB_RESULTS` of the prelude, each.
 fn leaves(unit: &Unit) -> usize {
-    unit.reductions * (leaf::MOST as usize + 1)
+    unit.reductions * 2 * (leaf::MOST as usize + 2)
 }
 
 /// Compiled code on the GPU.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{Affines, ArrayId, Facts, Op, Par, Program, Role, Stmt, ValueId, walk};
 
-use crate::kernel::segment::{By, ProductId};
+use crate::kernel::segment::{By, MappingId, ProductId};
 
 /// What memory goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,9 +96,40 @@ impl Pending {
         self.of(array).any(|(other, who)| (touch == Touch::Write || other == Touch::Write) && meet(by, who))
     }
 
+    /// Where this touch would meet others: nowhere, only in a block where blocks keep to the leaves of a domain, or anywhere. `domain`
+    /// says which mappings are over one.
+    pub fn meets(
+        &self,
+        (array, touch, by): Touched,
+        domain: &dyn Fn(MappingId) -> Option<MappingId>,
+    ) -> Meets {
+        let domain = |by: By| match by {
+            By::Owner(mapping) => domain(mapping),
+            By::Leaf(mapping) => Some(mapping),
+            _ => None,
+        };
+        let others = self
+            .of(array)
+            .filter(|(other, who)| (touch == Touch::Write || *other == Touch::Write) && meet(by, *who));
+        let one = |(_, who): (Touch, By)| match (domain(by), domain(who)) {
+            (Some(a), Some(b)) if a == b => Meets::InBlock(a),
+            _ => Meets::Anywhere,
+        };
+        others.map(one).max().unwrap_or(Meets::Nowhere)
+    }
+
     pub fn note(&mut self, array: ArrayId, touch: Touch, by: By) {
         self.touches.insert((Name::Array(array), touch, by));
     }
+}
+
+/// Where touches meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Meets {
+    Nowhere,
+    /// In a block, where blocks keep to the leaves of this domain.
+    InBlock(MappingId),
+    Anywhere,
 }
 
 /// May threads of both kinds touch the same element?

@@ -1,14 +1,32 @@
 //! How many threads a block of a segment may have. Input: a segment, which of its loops run inside their parallel loops, and which
 //! parallel loops have chains of additions that teams share; output: the width.
 
-use ebbtide_ir::{Block, Loop, Par, Program, Stmt, walk};
+use ebbtide_ir::{Block, Loop, Op, Par, Program, Stmt, ValueId, walk};
 
+use crate::analysis::names::{Names, taped};
 use crate::analysis::register_pressure::words;
 use crate::kernel::machine::Width;
 
 /// With more words of floats than these, the 64 registers of a thread in a full block are too few: what does not fit goes
 /// through memory again and again.
 const FEW_WORDS: usize = 32;
+
+/// The same of the words that a thread holds of the program around parallel loops: less of them is used at a time.
+const FEW_AROUND: usize = 128;
+
+/// The words of an open tape: two addresses, where it is, and what waits to be written.
+const WORDS_OF_TAPE: usize = 8;
+
+/// The words that a thread holds of the program around parallel loops: where arrays are, values, and how far tapes are.
+fn words_around(program: &Program, block: &Block) -> usize {
+    let names = Names::of(program, block);
+    let word = |v: &ValueId| match program.op(*v) {
+        Op::Literal(_) => 0,
+        _ => program.ty(*v).size().div_ceil(4),
+    };
+    let values: usize = names.defined.iter().chain(&names.used).map(word).sum();
+    values + 2 * names.arrays.len() + WORDS_OF_TAPE * taped(block).len()
+}
 
 /// How many threads a block of a segment may have. A thread holds the sums of 32 elements of a product.
 pub(crate) fn block_width(
@@ -34,10 +52,11 @@ pub(crate) fn block_width(
             }
         }
     }
+    let much = outside && words_around(program, block) > FEW_AROUND;
     match (inside, outside) {
         _ if products => Width::Half,
         (true, false) => Width::Apart,
-        _ if many => Width::Half,
+        _ if many || much => Width::Half,
         _ => Width::Full,
     }
 }
@@ -87,6 +106,23 @@ mod tests {
 ";
         let program = ebbtide_ir::parse(text).unwrap();
         assert_eq!(block_width(&program, &program.body, &|_| false, &|_| false), Width::Half);
+    }
+
+    #[test]
+    fn so_have_loops_with_much_around_them() {
+        let text = |pushed: usize| {
+            let each = |text: &dyn Fn(usize) -> String| (0..pushed).map(text).collect::<String>();
+            format!(
+                "driven program p(n: usize) {{\n{}    for t in 0..n {{\n{}    }}\n}}\n",
+                each(&|k| format!("    let mut a{k} = Array1::<f64>::zeros([n]);\n")),
+                each(&|k| format!("        push(a{k});\n")),
+            )
+        };
+        let width = |pushed| {
+            let program = ebbtide_ir::parse(&text(pushed)).unwrap();
+            block_width(&program, &program.body, &|_| false, &|_| false)
+        };
+        assert_eq!((width(3), width(20)), (Width::Full, Width::Half));
     }
 
     #[test]

@@ -37,7 +37,14 @@ pub(crate) struct OnEntry {
 impl OnEntry {
     /// A program-level index value as an expression that is right on entry to the segment, if it never changes. The depth
     /// of recursion is that of the expression in the source.
-    pub fn value(&self, program: &Program, v: ValueId) -> Option<IndexExpr> {
+    pub fn value(&self, program: &Program, facts: &Facts, v: ValueId) -> Option<IndexExpr> {
+        // An extent of a temporary is what it was declared with: loops over both are over one domain.
+        let first = facts.affines.representative(v);
+        if let (Op::Dim(..), true) = (program.op(v), first != v)
+            && let Some(value) = self.value(program, facts, first)
+        {
+            return Some(value);
+        }
         if self.given.contains(&v) || program.literal(v).is_some() {
             return Some(IndexExpr::value(program, v));
         }
@@ -53,19 +60,24 @@ impl OnEntry {
                     Binary::Sub => Arithmetic::Sub,
                     _ => Arithmetic::Mul,
                 };
-                Some(IndexExpr::marked(op, self.value(program, a)?, self.value(program, b)?))
+                Some(IndexExpr::marked(op, self.value(program, facts, a)?, self.value(program, facts, b)?))
             }
             Op::Binary(Binary::Div, a, b) => {
                 let divisor = program.literal(b).and_then(|l| l.to_i64()).filter(|l| *l > 0)?;
-                Some(IndexExpr::marked(Arithmetic::Div, self.value(program, a)?, IndexExpr::Number(divisor)))
+                Some(IndexExpr::marked(
+                    Arithmetic::Div,
+                    self.value(program, facts, a)?,
+                    IndexExpr::Number(divisor),
+                ))
             }
             _ => None,
         }
     }
 
     /// The ranges of a loop, where they are known.
-    pub fn ranges(&self, program: &Program, par: &Par) -> Option<Vec<(IndexExpr, IndexExpr)>> {
-        par.ranges.iter().map(|r| Some((self.value(program, r.from)?, self.value(program, r.to)?))).collect()
+    pub fn ranges(&self, program: &Program, facts: &Facts, par: &Par) -> Option<Vec<(IndexExpr, IndexExpr)>> {
+        let value = |v: ValueId| self.value(program, facts, v);
+        par.ranges.iter().map(|r| Some((value(r.from)?, value(r.to)?))).collect()
     }
 }
 

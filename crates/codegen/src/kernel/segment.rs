@@ -57,6 +57,10 @@ pub(crate) enum Step<'p> {
     Iterations(&'p Par, Manner),
     /// The sums of leaves of the parallel loop around it are combined into the elements that they are for, by thread 0.
     CombineLeaves(&'p Par),
+    /// The same; but all threads come to the sums for themselves, and know them ([`Step::Sum`]).
+    CombineForAll(&'p Par),
+    /// Each thread gives a value what the element holds that this sum of the last such loop is for, by number.
+    Sum(ValueId, &'p Par, usize),
     /// Do the arrays fit a library operation? Then these steps.
     Library(&'p LibraryCall, Steps<'p>),
     /// The operation itself; of a product that waits, each thread keeps the rows of the factors.
@@ -101,6 +105,8 @@ pub(crate) enum Barrier {
     Always,
     /// Where nothing proves that the parallel loop before it met no fault: the first one of the program is to be reported.
     UnlessProved,
+    /// Where blocks do not keep to their leaves in loops over the domain of this mapping; the threads of each block meet where they do.
+    UnlessByLeaves(MappingId),
 }
 
 /// How the iterations of a parallel loop are dealt out.
@@ -172,6 +178,8 @@ pub(crate) enum By {
     Owner(MappingId),
     /// Each element is touched by the block that has the same element of this product.
     Block(ProductId),
+    /// Each element is touched by the block that takes its leaf of sums over the domain of this mapping.
+    Leaf(MappingId),
 }
 
 impl<'p> Step<'p> {

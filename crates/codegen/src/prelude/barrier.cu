@@ -216,6 +216,7 @@ EB_DO eb_thread eb_enter(const eb_launch &launch) {
     me.epoch = EB_BEGIN;
     me.bad = 0;
     me.passed = 0;
+    me.turn = 0;
     me.pass = 0;
     if (me.thread == 0) { launch.next[0] = 0; launch.next[1] = 0; }
     return me;

@@ -78,6 +78,7 @@ struct eb_thread : eb_tables {
     u32 epoch;              /* how often it met the others, from EB_BEGIN on; it wraps around */
     i32 bad;                /* did it meet a fault? */
     u32 passed;             /* passes of all loops together */
+    u32 turn;               /* which of the two places of results the last loop with sums used */
     i64 pass;               /* finished passes of the outermost loop */
 };
 

@@ -204,7 +204,10 @@ enum { EB_LEAVES = $LEAVES, EB_LEAF = $LEAF };
 EB_DO i64 eb_leaf_size(i64 row) { return (eb_max(row / (EB_LEAVES / 2) + 1, EB_LEAF) + 15) / 16 * 16; }
 
 /* The cut of an iteration space into leaves: the order of reductions. */
-enum { EB_SEEN = EB_LEAVES, EB_PARTIALS = EB_LEAVES + 1 };
+/* Of each sum there are the results of its leaves, whether any iteration combined, and what its element held; and that twice: the next
+   loop may leave results while blocks still read those of the last one. The one after it has met all of them. */
+enum { EB_SEEN = EB_LEAVES, EB_ELEMENT = EB_LEAVES + 1, EB_PARTIALS = EB_LEAVES + 2, EB_RESULTS = 2 * EB_PARTIALS };
+EB_DO u64 *eb_partials(eb_thread *f) { f->turn ^= 1; return f->partials + f->turn * EB_PARTIALS; }
 struct eb_leaves { i64 count, rows_per_leaf, pieces, size; };
 static __device__ __noinline__ eb_leaves eb_cut(i64 rows, i64 row) {
     i64 size = (eb_max(eb_times(rows, row) / (EB_LEAVES / 2) + 1, EB_LEAF) + 15) / 16 * 16;
@@ -403,7 +406,8 @@ EB_DO u64 *eb_terms(const eb_thread *f, int k);
    it; of a leaf that goes on in the next window they keep the lanes. */
 template <typename T, typename B, typename C>
 EB_DO void eb_add_terms(
-    const eb_thread *f, int k, i64 rows, i64 row, i64 batch, i64 count, int turn, const T *terms, T neutral, B to_bits, C combine
+    const eb_thread *f, int k, u64 *results, i64 rows, i64 row, i64 batch, i64 count, int turn, const T *terms, T neutral, B to_bits,
+    C combine
 ) {
     const eb_leaves cut = eb_cut(rows, row);
     const T *const before = (const T *)(eb_terms(f, k) + EB_WINDOW + 16 * turn);
@@ -424,7 +428,7 @@ EB_DO void eb_add_terms(
             after[lane] = sum;
         } else {
             sum = eb_add_lanes(sum, combine);
-            if (lane == 0) f->partials[k * EB_PARTIALS + leaf] = to_bits(sum);
+            if (lane == 0) results[leaf] = to_bits(sum);
         }
     }
 }
@@ -457,10 +461,11 @@ EB_DO T eb_in_order(const u64 *partials, u64 first, i64 count, T total, B from_b
 
 /* Which iterations a thread takes: neighbouring threads take neighbouring columns, from a line of memory on, `width` of
    them at a time; a block takes several rows at once where they are short. A thread goes through a band of rows one after
-   the other: what it loads of the next row is near by the time that it comes there. */
-struct eb_deal { i32 column, columns, nth; i64 band; };
+   the other: what it loads of the next row is near by the time that it comes there. Its block has the rows `base..end`, of which the
+   thread takes the band `nth`, and the columns before `last`. */
+struct eb_deal { i32 column, columns, nth; i64 band, base, end, last; };
 /* What all threads of a block know of a loop that is dealt out on entry to a segment. */
-struct eb_plan { i64 band; nx rows, row; i32 columns, proved; };
+struct eb_plan { i64 band, base, end, last; i32 columns, proved; };
 enum { EB_LINE = 32, EB_NOTHING = 1 << 30 };
 /* The nearest value that narrow ones can be compared with. */
 EB_DO nx eb_narrow(i64 x) { return (nx)eb_max(eb_min(x, 2 * EB_SMALL - 1), 1 - 2 * EB_SMALL); }
@@ -481,7 +486,7 @@ EB_DO i64 eb_band(i64 rows, i64 together, u32 workers) {
 }
 EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from, i64 together) {
     const i64 threads = (i64)gridDim.x * blockDim.x;
-    eb_deal d = {EB_NOTHING, EB_NOTHING, 0, rows};
+    eb_deal d = {EB_NOTHING, EB_NOTHING, 0, rows, 0, rows, row};
     if (rows <= 0 || row <= 0) return d;
     /* Few iterations are spread over all blocks, a few warps of each, and neighbouring lanes still have neighbouring columns. */
     const i64 iterations = eb_times(rows, row);
@@ -509,25 +514,47 @@ EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from, i64 together) {
     }
     return d;
 }
+/* What a thread takes of some rows and columns, of which its block has all. */
+EB_DO eb_deal eb_share_region(i64 base, i64 end, i64 left, i64 right, i64 together) {
+    eb_deal d = {EB_NOTHING, EB_NOTHING, 0, end - base, base, end, right};
+    if (end <= base || right <= left) return d;
+    const int shift = 32 - __clz((int)eb_min(right - left, blockDim.x) - 1), workers = max(blockDim.x >> shift, 1);
+    d.columns = 1 << shift;
+    d.band = eb_band(end - base, together, workers);
+    if (threadIdx.x >> shift < workers) { d.column = (i32)left + (threadIdx.x & (d.columns - 1)); d.nth = threadIdx.x >> shift; }
+    return d;
+}
+/* Where there are no more leaves than blocks, loops beside sums over the same domain are dealt out as these: a block takes the
+   iterations of its leaf, and need not wait for others. */
+EB_DO b8 eb_is_by_leaves(i64 rows, i64 row) {
+    return rows > 0 && row > 0 && eb_times(rows, row) <= EB_LEAF * (i64)gridDim.x && eb_cut(rows, row).count <= gridDim.x;
+}
+EB_DO eb_deal eb_share_beside_sums(i64 rows, i64 row, i64 from, i64 together) {
+    if (!eb_is_by_leaves(rows, row)) return eb_share(rows, row, from, together);
+    const eb_leaves cut = eb_cut(rows, row);
+    if (blockIdx.x >= cut.count) return eb_share_region(0, 0, 0, 0, together);
+    const i64 group = blockIdx.x / cut.pieces, piece = blockIdx.x % cut.pieces;
+    const i64 base = group * cut.rows_per_leaf, left = piece * cut.size;
+    return eb_share_region(base, eb_min(base + cut.rows_per_leaf, rows), left, eb_min(left + cut.size, row), together);
+}
 /* The rows of a thread: a band, or what there is of it. */
-EB_DO i64 eb_first_row(eb_deal d) { return eb_times(d.nth, d.band); }
-EB_DO i64 eb_end_row(eb_deal d, i64 first, i64 rows) { return rows - first > d.band ? first + d.band : rows; }
+EB_DO i64 eb_first_row(eb_deal d) { return d.base + eb_times(d.nth, d.band); }
+EB_DO i64 eb_end_row(eb_deal d, i64 first) { return d.end - first > d.band ? first + d.band : d.end; }
 /* The column that a thread takes after this one, or the end of the row. */
-EB_DO i64 eb_next(i64 column, i64 columns, i64 row) { return row - column > columns ? column + columns : row; }
+EB_DO i64 eb_next(i64 column, eb_deal d) { return d.last - column > d.columns ? column + d.columns : d.last; }
 /* The same, computed where it is called and nowhere else: on entry to a segment. */
-static __device__ __noinline__ eb_deal eb_share_once(i64 rows, i64 row, i64 from, i64 together, b8 proved, eb_plan *plan) {
-    const eb_deal d = eb_share(rows, row, from, together);
-    if (threadIdx.x == 0) { plan->rows = (nx)rows; plan->row = (nx)row; plan->columns = d.columns; plan->band = d.band; plan->proved = proved; }
+static __device__ __noinline__ eb_deal eb_share_once(i64 rows, i64 row, i64 from, i64 together, b8 sums, b8 proved, eb_plan *plan) {
+    const eb_deal d = sums ? eb_share_beside_sums(rows, row, from, together) : eb_share(rows, row, from, together);
+    if (threadIdx.x == 0) *plan = {d.band, d.base, d.end, d.last, d.columns, proved};
     return d;
 }
 /* How far into from..from + extent the nearest value is. */
 EB_DO i64 eb_nearest(i64 at, i64 from, i64 extent) { return eb_max(eb_min(eb_extent(from, at), extent - 1), 0); }
 /* Does this thread take the iteration at this row and column? Of an empty domain the first thread has all. */
-EB_DO b8 eb_owns(const eb_thread *f, i64 rows, i64 row, i64 from, i64 together, i64 r, i64 c) {
+EB_DO b8 eb_owns(const eb_thread *f, eb_deal d, i64 rows, i64 row, i64 r, i64 c) {
     if (rows <= 0 || row <= 0) return f->thread == 0;
-    const eb_deal d = eb_share(rows, row, from, together);
     const i64 first = eb_first_row(d);
-    return c >= d.column && (c - d.column) % d.columns == 0 && r >= first && r < eb_end_row(d, first, rows);
+    return c >= d.column && c < d.last && (c - d.column) % d.columns == 0 && r >= first && r < eb_end_row(d, first);
 }
 
 #if !defined(EB_PART) || EB_PART == 0

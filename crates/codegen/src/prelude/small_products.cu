@@ -115,16 +115,6 @@ EB_DO eb_region eb_region_of(const eb_product_plan &p, u32 group, i64 f0, i64 e0
     const i64 bottom = group + p.wide >= p.groups ? f0 + e0 : eb_min(f0 + e0, i + p.tall), right = nth + 1 == p.wide ? f1 + e1 : eb_min(f1 + e1, j + p.broad);
     return {top, eb_max(bottom - top, 0), left, eb_max(right - left, 0)};
 }
-/* What a thread takes of a region, of which its block has all. */
-EB_DO eb_deal eb_share_region(i64 rows, i64 row, i64 together) {
-    eb_deal d = {EB_NOTHING, EB_NOTHING, 0, rows};
-    if (rows <= 0 || row <= 0) return d;
-    const int shift = 32 - __clz((int)eb_min(row, blockDim.x) - 1), workers = max(blockDim.x >> shift, 1);
-    d.columns = 1 << shift;
-    d.band = eb_band(rows, together, workers);
-    if (threadIdx.x >> shift < workers) { d.column = threadIdx.x & (d.columns - 1); d.nth = threadIdx.x >> shift; }
-    return d;
-}
 /* The memory of the block for products, the one that the launch adds where it is more, and its bytes. */
 EB_DO bool eb_product_is_added() { return eb_product_room() > EB_BLOCK_WORDS * 8; }
 EB_DO char *eb_small_product_memory() { return eb_product_is_added() ? eb_product_memory() : (char *)eb_block_memory(); }

@@ -5,7 +5,7 @@ use ebbtide_ir::{Block, Par};
 use crate::analysis::grid_form::grid_manner;
 use crate::analysis::names::reductions;
 use crate::kernel::machine::Family;
-use crate::kernel::segment::{Manner, Steps};
+use crate::kernel::segment::{Manner, MappingId, Steps};
 use crate::kernel::{segment, show};
 use crate::print::emitter::{Emitter, line};
 use crate::print::par::proved;
@@ -28,6 +28,8 @@ impl Emitter<'_> {
             packed: &self.packed,
             leaves,
             mapping: &|par| self.mapping(par),
+            beside_sums: &|mapping| self.beside_sums(mapping),
+            leaves_beside: &|par| self.leaves_beside(par),
             manner: &|par| self.manner(par),
             tiles: self.family == Family::Cuda,
             interchanged: &|l| self.interchange(l).is_some(),
@@ -52,6 +54,12 @@ impl Emitter<'_> {
     /// All threads meet here.
     pub fn barrier(&mut self) {
         line!(self, "if (eb_barrier(f)) goto leave;");
+    }
+
+    /// All threads meet here, unless blocks keep to their leaves.
+    pub fn barrier_unless_by_leaves(&mut self, domain: MappingId) {
+        let by_leaves = self.is_by_leaves(domain);
+        line!(self, "if ({by_leaves}) __syncthreads(); else if (eb_barrier(f)) goto leave;");
     }
 
     /// All threads meet here, behind a parallel loop, unless it is proved that none of them can have met a fault: that is the same

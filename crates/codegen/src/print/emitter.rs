@@ -12,7 +12,7 @@ use crate::analysis::packed_tapes::PackedTapes;
 use crate::analysis::thread_ownership::{Mapping, OnEntry};
 use crate::kernel::machine::{Family, Target, Width};
 use crate::kernel::name::Name;
-use crate::kernel::segment::ProductId;
+use crate::kernel::segment::{MappingId, ProductId};
 use crate::kernel::term_runs::TermRuns;
 use crate::print::c_types::{c_literal, format};
 use crate::print::entry::Entry;
@@ -78,6 +78,8 @@ pub(crate) struct Emitter<'p> {
     called: BTreeSet<(Item, usize)>,
     /// The ways in which loops of the segment being printed are dealt out between threads.
     pub mappings: Vec<Mapping>,
+    /// Those of them whose domain sums of a time loop have too; of several with one domain, the first.
+    pub beside_sums: BTreeSet<MappingId>,
     /// By product of the segment being printed, on a GPU: the one behind whose blocks it begins.
     pub behind: BTreeMap<ProductId, Option<ProductId>>,
     /// What is known on entry to the segment being printed.
@@ -154,6 +156,7 @@ impl<'p> Emitter<'p> {
             waiting_places: BTreeMap::new(),
             called: BTreeSet::new(),
             mappings: Vec::new(),
+            beside_sums: BTreeSet::new(),
             behind: BTreeMap::new(),
             known_on_entry: OnEntry::default(),
             entry: Entry::default(),

@@ -2,7 +2,7 @@
 
 use ebbtide_ir::ValueId;
 
-use crate::kernel::segment::ProductId;
+use crate::kernel::segment::{MappingId, ProductId};
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub(crate) enum Known {
     Product(ProductId),
     /// Whether this thread owns an element.
     Owner(usize),
+    /// Whether blocks keep to their leaves in loops over the domain of this mapping.
+    ByLeaves(MappingId),
+    /// Where the threads of a block find the sums of the parallel loop with this number: nothing is computed.
+    Sums(usize),
 }
 
 impl Known {
@@ -26,7 +30,12 @@ impl Known {
     fn is_shared(self) -> bool {
         matches!(
             self,
-            Known::Plan(_) | Known::Leaves(_) | Known::Bound(_) | Known::Interior(_) | Known::Product(_)
+            Known::Plan(_)
+                | Known::Leaves(_)
+                | Known::Bound(_)
+                | Known::Interior(_)
+                | Known::Product(_)
+                | Known::ByLeaves(_)
         )
     }
 }

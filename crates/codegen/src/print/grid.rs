@@ -164,10 +164,11 @@ impl Emitter<'_> {
         match self.is_dealt_on_entry(number) {
             true => line!(
                 self,
-                "const eb_deal deal = {{column{number}, plan{number}.columns, nth{number}, plan{number}.band}};"
+                "const eb_deal deal = {{column{number}, plan{number}.columns, nth{number}, plan{number}.band, plan{number}.base, plan{number}.end, plan{number}.last}};"
             ),
             false => {
-                line!(self, "const eb_deal deal = eb_share(rows, row, {from}, {});", self.rows_together(par))
+                let share = self.share(self.mapping(par), ["rows", "row", from], self.rows_together(par));
+                line!(self, "const eb_deal deal = {share};")
             }
         }
     }
@@ -190,8 +191,9 @@ impl Emitter<'_> {
         let tests = tests.map_or("1".to_string(), |tests| proved(tests, &narrow(last)));
         entry.push_str(&format!("i64 wild = 0; const b8 proved = {tests}; (void)wild;\n"));
         entry.push_str(&format!(
-            "const eb_deal deal = eb_share_once({rows}, e{last}, f{last}, {}, proved, &plan{number});\n",
-            self.rows_together(par)
+            "const eb_deal deal = eb_share_once({rows}, e{last}, f{last}, {}, {}, proved, &plan{number});\n",
+            self.rows_together(par),
+            u8::from(self.mapping(par).is_some_and(|mapping| self.beside_sums(mapping).is_some()))
         ));
         entry.push_str(&format!("column{number} = deal.column; nth{number} = deal.nth; }}\n"));
         self.entry.add(Known::Plan(number), entry);
@@ -200,7 +202,7 @@ impl Emitter<'_> {
 
     /// The text of the ranges of a loop whose domain is known on entry to the segment, and of how many rows it has.
     fn domain_on_entry(&self, par: &Par) -> Option<(String, String)> {
-        let ranges = self.known_on_entry.ranges(self.program, par)?;
+        let ranges = self.known_on_entry.ranges(self.program, self.facts, par)?;
         let range = |(d, (from, to)): (usize, &(_, _))| {
             format!("const i64 f{d} = {from}, e{d} = eb_extent(f{d}, {to});\n")
         };

@@ -13,6 +13,7 @@ use crate::kernel::segment::{Manner, ProductId};
 use crate::print::body_sums::most_sums;
 use crate::print::c_types::{c_type, neutral, to_bits};
 use crate::print::emitter::{Emitter, line};
+use crate::print::grid_reduction::result_of_leaf;
 use crate::print::interior::narrowing;
 use crate::print::interior_on_entry::names_on_entry;
 use crate::print::statements::{Context, Lanes};
@@ -106,7 +107,7 @@ impl Emitter<'_> {
         for (k, (_, s)) in reductions.iter().enumerate() {
             // Whether any iteration combined at all decides whether the element is touched.
             if !always_combines(par, s) {
-                line!(self, "if (seen{k}) f->partials[{k} * EB_PARTIALS + EB_SEEN] = 1;");
+                line!(self, "if (seen{k}) {} = 1;", result_of_leaf(k, "EB_SEEN"));
             }
         }
         line!(self, "}}");
@@ -366,11 +367,11 @@ impl Emitter<'_> {
 
     /// Each thread takes a column, and as many rows as it must.
     fn bands(&mut self, printed: &Printed, at: At, l: &For) {
-        line!(self, "{{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);");
+        line!(self, "{{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first);");
         // Without rows there is nothing to do, however many columns there are.
         line!(
             self,
-            "if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {{ const i64 j = jf + column;"
+            "if (first < end) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) {{ const i64 j = jf + column;"
         );
         line!(self, "for (i64 r = first; r < end; r++) {{");
         self.of_iteration(printed, at, l);
@@ -382,8 +383,14 @@ impl Emitter<'_> {
         let Over::NarrowBands { bounds, together } = &l.over else { return };
         self.narrow_bounds(bounds);
         let rows = together.as_ref().map_or(1, |(rows, _)| *rows);
-        line!(self, "const nx band = (nx)deal.band, first = deal.nth * band;");
-        line!(self, "const nx end = few_rows - first > band ? first + band : few_rows;");
+        line!(
+            self,
+            "const nx band = (nx)deal.band, first = (nx)deal.base + deal.nth * band, few_rows = (nx)deal.end;"
+        );
+        line!(
+            self,
+            "const nx end = few_rows - first > band ? first + band : few_rows, few_columns = (nx)deal.last;"
+        );
         line!(
             self,
             "for (nx column = deal.column; column < few_columns; column += deal.columns) {{ const nx j = (nx)jf + column;"
@@ -526,7 +533,7 @@ impl Emitter<'_> {
                 c_type(ty)
             );
             let bits = to_bits(ty, &format!("r{k}"));
-            line!(self, "if (lane == 0) f->partials[{k} * EB_PARTIALS + leaf] = {bits};");
+            line!(self, "if (lane == 0) {} = {bits};", result_of_leaf(k, "leaf"));
         }
     }
 }

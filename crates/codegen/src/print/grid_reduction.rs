@@ -6,6 +6,12 @@ use crate::analysis::names::always_combines;
 use crate::kernel::name::Ty;
 use crate::print::c_types::{c_type, from_bits, neutral, to_bits, word};
 use crate::print::emitter::{Emitter, line};
+use crate::print::entry::Known;
+
+/// The place of a result of sum `k` of the loop being printed: of a leaf, or what else is known of the sum.
+pub(crate) fn result_of_leaf(k: usize, place: &str) -> String {
+    format!("partials[{k} * EB_RESULTS + {place}]")
+}
 
 impl Emitter<'_> {
     /// Sixteen threads add the terms that the iterations of a tile left, each those of one lane.
@@ -19,7 +25,8 @@ impl Emitter<'_> {
     pub fn end_leaf_of_block(&mut self, reductions: &[(Combine, &Store)]) {
         self.by_groups(reductions, |k, t, bits, combine| {
             format!(
-                "const {t} sum = eb_add_lanes(r{k}, {combine}); if ((threadIdx.x & 15) == 0) f->partials[{k} * EB_PARTIALS + leaf] = {bits};"
+                "const {t} sum = eb_add_lanes(r{k}, {combine}); if ((threadIdx.x & 15) == 0) {} = {bits};",
+                result_of_leaf(k, "leaf")
             )
         });
     }
@@ -87,7 +94,8 @@ impl Emitter<'_> {
             let combiner = self.combiner(*how, ty);
             line!(
                 self,
-                "eb_add_terms(f, {k}, rows, row, batch, {count}, turn, kept{k}, ({t}){neutral}, [](const {t} sum) {{ return {bits}; }}, {combiner});"
+                "eb_add_terms(f, {k}, &{}, rows, row, batch, {count}, turn, kept{k}, ({t}){neutral}, [](const {t} sum) {{ return {bits}; }}, {combiner});",
+                result_of_leaf(k, "0")
             );
         }
         line!(self, "turn ^= 1;");
@@ -114,6 +122,54 @@ impl Emitter<'_> {
         line!(self, "if (eb_end_combining(f, way)) goto leave; }}");
     }
 
+    /// Thread 0 asks what the elements hold that sums are for: nobody else is about them.
+    pub fn ask_for_elements(&mut self, reductions: &[(Combine, &Store)]) {
+        for (k, (_, s)) in reductions.iter().enumerate() {
+            let (a, t) = (s.array.index(), c_type(self.program.array(s.array).ty));
+            line!(self, "const {t} element{k} = f->thread == 0 ? a{a}[0] : ({t})0;");
+        }
+    }
+
+    /// It says so, so that all threads can know it when they have met.
+    pub fn tell_elements(&mut self, reductions: &[(Combine, &Store)]) {
+        for (k, (_, s)) in reductions.iter().enumerate() {
+            let bits = to_bits(self.program.array(s.array).ty, &format!("element{k}"));
+            line!(self, "if (f->thread == 0) {} = {bits};", result_of_leaf(k, "EB_ELEMENT"));
+        }
+    }
+
+    /// A warp of each block combines the results of leaves, in their order, and its block knows the sums. The first thread of all stores
+    /// them in their elements.
+    pub fn combine_for_all(&mut self, par: &Par, reductions: &[(Combine, &Store)]) {
+        let (leaves, number) = (self.cut_into_leaves(par), par.id.index());
+        line!(self, "if (threadIdx.x < 32) {{ const i64 count = rows > 0 && row > 0 ? {leaves}.count : 0;");
+        for k in 0..reductions.len() {
+            line!(self, "const u64 *const results{k} = &{};", result_of_leaf(k, "0"));
+            line!(self, "const u64 before{k} = results{k}[EB_ELEMENT];");
+            line!(self, "const u64 first{k} = eb_result_of_leaf(results{k}, 0, count);");
+        }
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let (t, neutral, combiner) = (c_type(ty), neutral(*how, ty), self.combiner(*how, ty));
+            let (partial, before) = (from_bits(ty, "bits"), from_bits(ty, &format!("before{k}")));
+            line!(
+                self,
+                "const {t} total{k} = eb_in_order(results{k}, first{k}, count, ({t}){neutral}, [](u64 bits) {{ return {partial}; }}, {combiner});"
+            );
+            let combined = self.combine(*how, Ty::One(ty), &format!("old{k}"), &format!("total{k}"));
+            line!(self, "if (threadIdx.x == 0) {{ const {t} old{k} = {before};");
+            line!(self, "sum{number}_{k} = count > 0 ? {combined} : old{k};");
+            line!(self, "if (blockIdx.x == 0) a{}[0] = sum{number}_{k}; }}", s.array.index());
+        }
+        line!(self, "}}");
+        line!(self, "__syncthreads();");
+        let place = |(k, (_, s)): (usize, &(Combine, &Store))| {
+            format!("__shared__ {} sum{number}_{k};\n", c_type(self.program.array(s.array).ty))
+        };
+        let places = reductions.iter().enumerate().map(place).collect();
+        self.entry.add(Known::Sums(number), places);
+    }
+
     /// A warp combines the results of leaves, in their order, into the elements that are summed to. What is loaded for that is asked for
     /// before anything waits for it: others wait for all of it.
     fn combine_by(&mut self, par: &Par, reductions: &[(Combine, &Store)], who: &str) {
@@ -125,7 +181,7 @@ impl Emitter<'_> {
             if decl.rank == 0 && alone(s.array) {
                 line!(self, "const {} old{k} = a{}[0];", c_type(decl.ty), s.array.index());
             }
-            line!(self, "const u64 *const results{k} = f->partials + {k} * EB_PARTIALS;");
+            line!(self, "const u64 *const results{k} = &{};", result_of_leaf(k, "0"));
             if !always_combines(par, s) {
                 line!(self, "const u64 any{k} = results{k}[EB_SEEN];");
             }
@@ -145,7 +201,8 @@ impl Emitter<'_> {
                 true => line!(self, "if ((threadIdx.x & 31) == 0) {{"),
                 false => line!(
                     self,
-                    "if ((threadIdx.x & 31) == 0 && any{k}) {{ f->partials[{k} * EB_PARTIALS + EB_SEEN] = 0;"
+                    "if ((threadIdx.x & 31) == 0 && any{k}) {{ {} = 0;",
+                    result_of_leaf(k, "EB_SEEN")
                 ),
             }
             if self.program.array(s.array).rank == 0 && alone(s.array) {

@@ -23,9 +23,8 @@ impl Emitter<'_> {
                 if printed.product.is_none() {
                     line!(
                         self,
-                        "const eb_deal deal = {{column{number}, plan.columns, nth{number}, plan.band}};"
+                        "const eb_deal deal = {{column{number}, plan.columns, nth{number}, plan.band, plan.base, plan.end, plan.last}};"
                     );
-                    line!(self, "const nx few_rows = plan.rows, few_columns = plan.row;");
                 }
                 match self.is_known_on_entry(tests) {
                     true => line!(self, "const b8 proved = plan.proved;"),
@@ -37,7 +36,6 @@ impl Emitter<'_> {
                 if printed.product.is_none() {
                     self.dealt_on_entry(par, None);
                     self.deal(par, "jf");
-                    self.few();
                 }
             }
         }
@@ -62,16 +60,7 @@ impl Emitter<'_> {
             self,
             "const i64 f0 = region.row, rows = region.rows, jf = region.column, row = region.columns;"
         );
-        line!(self, "const eb_deal deal = eb_share_region(rows, row, {});", self.rows_together(par));
-        self.few();
-    }
-
-    /// The number of rows and columns, which are narrow where the loop is proved.
-    fn few(&mut self) {
-        line!(
-            self,
-            "const nx few_rows = (nx)rows, few_columns = (nx)row; (void)few_rows; (void)few_columns;"
-        );
+        line!(self, "const eb_deal deal = eb_share_region(0, rows, 0, row, {});", self.rows_together(par));
     }
 
     /// Whether all iterations are proved; or the interval of columns on which the interior form is right in all rows that are

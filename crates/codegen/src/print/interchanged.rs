@@ -107,10 +107,10 @@ impl Emitter<'_> {
         line!(self, "if (rows > 0 && row > 0) {{");
         let last = domain.ranges.len() - 1;
         self.deal(domain, &format!("f{last}"));
-        line!(self, "const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);");
+        line!(self, "const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun);");
         line!(
             self,
-            "if (begun < ended) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {{"
+            "if (begun < ended) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) {{"
         );
         line!(self, "for (i64 r = begun; r < ended; r++) {{");
         line!(self, "const i64 v{} = f{last} + column;", domain.ranges[last].var.index());

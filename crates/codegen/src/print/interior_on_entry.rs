@@ -23,7 +23,7 @@ impl Emitter<'_> {
         interval: &Interval,
         (names, narrowing): (&str, &str),
     ) -> Option<usize> {
-        let (ranges, number) = (self.known_on_entry.ranges(self.program, par)?, par.id.index());
+        let (ranges, number) = (self.known_on_entry.ranges(self.program, self.facts, par)?, par.id.index());
         let [(from, to)] = ranges.as_slice() else { return None };
         if interval.rows != Rows::Corners || !self.is_interval_known(par, interval) {
             return None;

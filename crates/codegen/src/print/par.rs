@@ -14,6 +14,7 @@ use crate::kernel::term_runs::TermRuns;
 use crate::kernel::work::{TripCount, Work};
 use crate::print::c_types::{c_type, neutral, to_bits};
 use crate::print::emitter::{Emitter, line};
+use crate::print::grid_reduction::result_of_leaf;
 use crate::transform::loop_nest::ParallelLoop;
 
 impl Emitter<'_> {
@@ -57,6 +58,13 @@ impl Emitter<'_> {
         );
         self.domain(par);
         self.requirements(par);
+        if self.family == Family::Cuda && !reductions.is_empty() {
+            line!(self, "u64 *const partials = eb_partials(f);");
+        }
+        let for_all = steps.iter().any(|step| matches!(step, Step::CombineForAll(_)));
+        if for_all {
+            self.ask_for_elements(&reductions);
+        }
         let mut steps = steps;
         while let Some((step, behind)) = steps.split_first() {
             if let [
@@ -75,10 +83,14 @@ impl Emitter<'_> {
             match (step, self.family) {
                 (Step::Iterations(..), Family::C) => self.iterations(par, &reductions),
                 (Step::Iterations(_, manner), Family::Cuda) => {
-                    self.kernel_iterations(par, *manner, &reductions)
+                    self.kernel_iterations(par, *manner, &reductions);
+                    if for_all {
+                        self.tell_elements(&reductions);
+                    }
                 }
                 (Step::CombineLeaves(_), Family::C) => self.finish_reductions(&reductions),
                 (Step::CombineLeaves(_), Family::Cuda) => self.combine_leaves(par, &reductions),
+                (Step::CombineForAll(_), _) => self.combine_for_all(par, &reductions),
                 (Step::Barrier(Barrier::UnlessProved), _) => self.barrier_unless_proved(par),
                 (step, _) => self.steps(std::slice::from_ref(step)),
             }
@@ -164,7 +176,11 @@ impl Emitter<'_> {
                 self,
                 "for (int w = 8; w > 0; w /= 2) for (int k = 0; k < w; k++) r{k}.lane[k] = {combined};"
             );
-            line!(self, "f->partials[{k} * EB_PARTIALS + leaf] = {};", to_bits(ty, &format!("r{k}.lane[0]")));
+            let place = match self.family {
+                Family::C => format!("f->partials[{k} * EB_PARTIALS + leaf]"),
+                Family::Cuda => result_of_leaf(k, "leaf"),
+            };
+            line!(self, "{place} = {};", to_bits(ty, &format!("r{k}.lane[0]")));
         }
     }
 

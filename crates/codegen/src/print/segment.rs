@@ -15,7 +15,7 @@ use crate::analysis::names::{Names, regions, taped, written};
 use crate::analysis::thread_ownership::OnEntry;
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
-use crate::kernel::segment::{By, Step};
+use crate::kernel::segment::{Barrier, By, Step};
 use crate::print::c_types::{c_type, from_bits, to_bits};
 use crate::print::emitter::{Emitter, line};
 
@@ -247,6 +247,7 @@ impl Emitter<'_> {
 
     fn step(&mut self, step: &Step) {
         match step {
+            Step::Barrier(Barrier::UnlessByLeaves(domain)) => self.barrier_unless_by_leaves(*domain),
             Step::Barrier(_) => self.barrier(),
             Step::Label(region) => self.label(region),
             Step::Let(v) => self.program_value(*v),
@@ -303,8 +304,11 @@ impl Emitter<'_> {
             Step::RestoreLocal(l) => line!(self, "l{0} = kept_l{0};", l.index()),
             Step::Yield { region, flag, undo } => self.leave_if_set(region, *flag, undo),
             Step::Settle(matrix) => self.settle(*matrix),
+            Step::Sum(v, par, number) => {
+                line!(self, "v{} = sum{}_{number};", v.index(), par.id.index());
+            }
             // They stand in their parallel loop.
-            Step::Iterations(..) | Step::CombineLeaves(_) => {}
+            Step::Iterations(..) | Step::CombineLeaves(_) | Step::CombineForAll(_) => {}
         }
     }
 
@@ -435,7 +439,7 @@ impl Emitter<'_> {
         line!(self, "{{");
         let mine = match by {
             By::Owner(mapping) => self.owns(mapping, s.index),
-            By::First | By::Anyone | By::Block(_) => "f->thread == 0".to_string(),
+            By::First | By::Anyone | By::Block(_) | By::Leaf(_) => "f->thread == 0".to_string(),
         };
         line!(self, "if ({mine}) {element} = {value}; }}");
     }

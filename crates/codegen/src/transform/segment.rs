@@ -14,9 +14,9 @@ use ebbtide_ir::{
 };
 
 use crate::analysis::alone::loops_for_one;
-use crate::analysis::barriers::{Pending, Touch, Touched, exchanged_with, touched_by, touches};
+use crate::analysis::barriers::{Meets, Pending, Touch, Touched, exchanged_with, touched_by, touches};
 use crate::analysis::bounds_proof::Prover;
-use crate::analysis::names::{reductions, values_inside};
+use crate::analysis::names::{always_combines, reductions, values_inside};
 use crate::analysis::packed_tapes::{OnTape, PackedTapes, on_tape};
 use crate::analysis::thread_ownership::has_owners;
 use crate::kernel::segment::{
@@ -35,6 +35,10 @@ pub(crate) struct Sharing<'a> {
     pub leaves: Afterwards,
     /// How the iterations of a parallel loop are dealt out, if that is known on entry to the segment.
     pub mapping: &'a dyn Fn(&Par) -> Option<MappingId>,
+    /// The domain that a mapping has in common with sums, if it has.
+    pub beside_sums: &'a dyn Fn(MappingId) -> Option<MappingId>,
+    /// That of a loop whose leaves blocks take.
+    pub leaves_beside: &'a dyn Fn(&Par) -> Option<MappingId>,
     pub manner: &'a dyn Fn(&Par) -> Manner,
     /// Do blocks of threads take tiles of products?
     pub tiles: bool,
@@ -78,6 +82,7 @@ impl<'p> Sharing<'_> {
             late,
             calls,
             beside: None,
+            known: BTreeMap::new(),
             steps,
         };
         placing.block(block);
@@ -102,6 +107,8 @@ struct Placing<'s, 'a, 'p> {
     calls: Vec<*const LibraryCall>,
     /// The last product since all threads met, of those in a row.
     beside: Option<ProductId>,
+    /// The elements that all threads know, since nothing but computing happened behind the loop whose sums they are.
+    known: BTreeMap<ArrayId, (&'p Par, usize)>,
     steps: Steps<'p>,
 }
 
@@ -196,6 +203,7 @@ impl<'p> Placing<'_, '_, 'p> {
         );
         if !computes {
             self.store_late();
+            self.known.clear();
         }
         match stmt {
             Stmt::Let(v) => self.value(*v),
@@ -240,6 +248,9 @@ impl<'p> Placing<'_, '_, 'p> {
             // Sweeps are driven by the host, between segments; only iterations claim elements.
             Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..) | Stmt::Claim(_) => {}
         }
+        if !matches!(stmt, Stmt::Par(_) | Stmt::Call(_)) && !computes {
+            self.known.clear();
+        }
     }
 
     /// Thread 0 writes values to packed tapes; all threads read them there. `met` counts the tapes of each group that the block has
@@ -282,6 +293,9 @@ impl<'p> Placing<'_, '_, 'p> {
             Op::Literal(_) => return,
             _ => return self.steps.push(Step::Let(v)),
         };
+        if let Some((par, number)) = self.known.get(&array) {
+            return self.steps.push(Step::Sum(v, par, *number));
+        }
         self.before_read(array);
         self.steps.push(Step::Let(v));
         self.pending.note(array, Touch::Read, self.reader());
@@ -324,6 +338,7 @@ impl<'p> Placing<'_, '_, 'p> {
     }
 
     fn wrote(&mut self, array: ArrayId, by: By) {
+        self.known.remove(&array);
         self.pending.note(array, Touch::Read, by);
         self.pending.note(array, Touch::Write, by);
     }
@@ -551,21 +566,45 @@ impl<'p> Placing<'_, '_, 'p> {
         by_block.into_iter().find(|(_, touched)| !self.conflict(touched))
     }
 
+    /// Can all threads come to the sums of a loop for themselves? Thread 0 says what the elements held, so nobody else may be about
+    /// them.
+    fn sums_are_for_all(&self, par: &Par) -> bool {
+        let sums = reductions(self.sharing.facts, par);
+        let one = |s: &Store| {
+            let alone = sums.iter().filter(|(_, other)| other.array == s.array).count() == 1;
+            let of_first =
+                self.is_of_first(s.array) && self.pending.of(s.array).all(|(_, by)| by == By::First);
+            alone && of_first && always_combines(par, s)
+        };
+        self.sums_are_read && sums.iter().all(|(_, s)| one(s))
+    }
+
     fn parallel(&mut self, par: &'p Par) {
         let Sharing { program, facts, .. } = *self.sharing;
         let mut manner = (self.sharing.manner)(par);
-        let owner = (self.sharing.mapping)(par).map_or(By::Anyone, By::Owner);
+        let owner = match manner {
+            Manner::Leaves => (self.sharing.leaves_beside)(par).map_or(By::Anyone, By::Leaf),
+            _ => (self.sharing.mapping)(par).map_or(By::Anyone, By::Owner),
+        };
         let mut touched = touched_by(program, facts, par, owner);
+        // Terms of sums go elsewhere: all threads meet before they come to their elements.
+        let sums = reductions(facts, par);
+        touched.retain(|(array, ..)| !sums.iter().any(|(_, s)| s.array == *array));
         let prover = Prover { program, facts, inside: &values_inside(par) };
         let proved = prover.proof(par).is_some();
         let any = manner == Manner::Teams && !self.pending.is_empty();
-        if any || self.pending.leaves || self.conflict(&touched) {
+        let meets =
+            touched.iter().map(|touched| self.pending.meets(*touched, self.sharing.beside_sums)).max();
+        if let Some(Meets::InBlock(domain)) = meets.filter(|_| !any && !self.pending.leaves) {
+            self.steps.push(Step::Barrier(Barrier::UnlessByLeaves(domain)));
+        } else if any || self.pending.leaves || meets.is_some_and(|meets| meets != Meets::Nowhere) {
             match self.product_of(par).filter(|_| proved && manner == Manner::Shares && !self.pending.leaves)
             {
                 Some((product, by_block)) => (manner, touched) = (Manner::Tiles(product), by_block),
                 None => self.meet(),
             }
         }
+        let for_all = self.sums_are_for_all(par);
         self.steps.push(Step::Iterations(par, manner));
         if matches!(manner, Manner::Shares | Manner::Tiles(_)) && proved {
             self.steps.push(Step::Barrier(Barrier::UnlessProved));
@@ -573,8 +612,15 @@ impl<'p> Placing<'_, '_, 'p> {
         } else {
             self.meet();
         }
-        let sums = reductions(facts, par);
         if sums.is_empty() {
+            return;
+        }
+        if for_all {
+            self.steps.push(Step::CombineForAll(par));
+            for (number, (_, s)) in sums.iter().enumerate() {
+                self.wrote(s.array, By::First);
+                self.known.insert(s.array, (par, number));
+            }
             return;
         }
         self.steps.push(Step::CombineLeaves(par));

@@ -14,7 +14,7 @@ i64 pass0 = 0;
 __shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0);
 i64 wild = 0; const b8 proved = e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && eb_difference(&wild, eb_sum(&wild, v5, v5), eb_sum(&wild, f0 + e0, -1)) >= 0 && eb_difference(&wild, eb_sum(&wild, v5, v5), eb_sum(&wild, f0 + e0, 1)) >= 0 && eb_difference(&wild, v5, 1) >= 0 && eb_exact(&wild, eb_sum(&wild, eb_difference(&wild, eb_sum(&wild, f0, v5), eb_sum(&wild, INT64_C(1), 1)), 1), eb_difference(&wild, eb_difference(&wild, eb_sum(&wild, f0 + e0, eb_sum(&wild, v5, 1)), 1), INT64_C(1))) && eb_exact(&wild, eb_sum(&wild, f0, v5), eb_difference(&wild, eb_sum(&wild, f0 + e0, eb_sum(&wild, v5, 1)), 1)) && eb_sum(&wild, eb_difference(&wild, eb_sum(&wild, f0, v5), eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, eb_sum(&wild, f0, -1), v5) >= 0 && eb_sum(&wild, eb_sum(&wild, f0, 1), v5) >= 0 && eb_sum(&wild, f0, INT64_C(1)) >= 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && v5 <= EB_SMALL && v5 <= d0_0 && !wild; (void)wild;
-const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan0);
+const eb_deal deal = eb_share_once(1, e0, f0, 1, 0, proved, &plan0);
 column0 = deal.column; nth0 = deal.nth; }
 __shared__ nx bound5; if (threadIdx.x == 0) bound5 = eb_narrow(d0_0);
 const i32 unlike = eb_kept(d0_0 != d1_0);
@@ -39,14 +39,13 @@ f64 *const a0 = g0;
 f64 *const a1 = g1;
 const i64 jf = f0; i64 wild = 0; (void)wild;
 const eb_plan plan = plan0;
-const eb_deal deal = {column0, plan.columns, nth0, plan.band};
-const nx few_rows = plan.rows, few_columns = plan.row;
+const eb_deal deal = {column0, plan.columns, nth0, plan.band, plan.base, plan.end, plan.last};
 const b8 proved = plan.proved;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
 const nx n5 = bound5;
-const nx band = (nx)deal.band, first = deal.nth * band;
-const nx end = few_rows - first > band ? first + band : few_rows;
+const nx band = (nx)deal.band, first = (nx)deal.base + deal.nth * band, few_rows = (nx)deal.end;
+const nx end = few_rows - first > band ? first + band : few_rows, few_columns = (nx)deal.last;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
 for (nx r = first; r < end; r += 1) {
 {
@@ -75,8 +74,8 @@ const f64 v27 = (v15 + v26);
 p3[0] = v27;
 } } }
 } else {
-{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first);
+if (first < end) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v7 = j;
 const i64 v8 = eb_index_add(v7, v5);

@@ -25,7 +25,7 @@ __shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0);
 const i64 f1 = INT64_C(0), e1 = eb_extent(f1, d0_1);
 i64 wild = 0; const b8 proved = INT64_C(7) <= d2_1 && e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && e1 <= EB_SMALL && e1 <= EB_SMALL - f1 && eb_difference(&wild, eb_tame(&wild, v5), INT64_C(1)) <= d1_0 && eb_sum(&wild, INT64_C(3), 1) <= d2_0 && eb_sum(&wild, eb_difference(&wild, INT64_C(1), eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_tame(&wild, v5) <= d1_0 && eb_tame(&wild, v5) <= d2_0 && eb_tame(&wild, v5) <= d3_0 && eb_tame(&wild, v6) <= d1_1 && eb_tame(&wild, v6) <= d2_1 && eb_tame(&wild, v6) <= d3_1 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= -EB_SMALL && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= -EB_SMALL && f1 >= 0 && !wild; (void)wild;
-const eb_deal deal = eb_share_once(eb_times(1, e0), e1, f1, 1, proved, &plan0);
+const eb_deal deal = eb_share_once(eb_times(1, e0), e1, f1, 1, 0, proved, &plan0);
 column0 = deal.column; nth0 = deal.nth; }
 __shared__ nx bound5; if (threadIdx.x == 0) bound5 = eb_narrow(eb_index_sub(d0_0, INT64_C(1)));
 __shared__ nx bound6; if (threadIdx.x == 0) bound6 = eb_narrow(eb_index_sub(d0_1, INT64_C(1)));
@@ -58,15 +58,14 @@ f32 *const a2 = g2;
 f32 *const a3 = g3;
 const i64 jf = f1; i64 wild = 0; (void)wild;
 const eb_plan plan = plan0;
-const eb_deal deal = {column0, plan.columns, nth0, plan.band};
-const nx few_rows = plan.rows, few_columns = plan.row;
+const eb_deal deal = {column0, plan.columns, nth0, plan.band, plan.base, plan.end, plan.last};
 const b8 proved = plan.proved;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
 const nx n5 = bound5;
 const nx n6 = bound6;
-const nx band = (nx)deal.band, first = deal.nth * band;
-const nx end = few_rows - first > band ? first + band : few_rows;
+const nx band = (nx)deal.band, first = (nx)deal.base + deal.nth * band, few_rows = (nx)deal.end;
+const nx end = few_rows - first > band ? first + band : few_rows, few_columns = (nx)deal.last;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
 for (nx r = first; r < end; r += 1) {
 {
@@ -285,8 +284,8 @@ if (m12) a2[((nx)v10 * (nx)d2_1 + (nx)v11)] = eb_max_f32(old17, v8);
 }
 } } }
 } else {
-{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first);
+if (first < end) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v10 = (i64)f0 + r;
 const i64 v11 = j;

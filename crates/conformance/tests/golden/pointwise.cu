@@ -12,7 +12,7 @@ i64 pass0 = 0;
 __shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0);
 i64 wild = 0; const b8 proved = e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
-const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan0);
+const eb_deal deal = eb_share_once(1, e0, f0, 1, 0, proved, &plan0);
 column0 = deal.column; nth0 = deal.nth; }
 __syncthreads();
 v0 = (i64)f->scalars[0];
@@ -27,9 +27,9 @@ if (inner) {
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = {column0, plan0.columns, nth0, plan0.band};
-const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
-if (begun < ended) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {
+const eb_deal deal = {column0, plan0.columns, nth0, plan0.band, plan0.base, plan0.end, plan0.last};
+const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun);
+if (begun < ended) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) {
 for (i64 r = begun; r < ended; r++) {
 const i64 v4 = f0 + column;
 const nx at0 = (nx)v4;
@@ -71,13 +71,12 @@ f64 *const a0 = g0;
 f64 *const a1 = g1;
 const i64 jf = f0; i64 wild = 0; (void)wild;
 const eb_plan plan = plan0;
-const eb_deal deal = {column0, plan.columns, nth0, plan.band};
-const nx few_rows = plan.rows, few_columns = plan.row;
+const eb_deal deal = {column0, plan.columns, nth0, plan.band, plan.base, plan.end, plan.last};
 const b8 proved = plan.proved;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
-const nx band = (nx)deal.band, first = deal.nth * band;
-const nx end = few_rows - first > band ? first + band : few_rows;
+const nx band = (nx)deal.band, first = (nx)deal.base + deal.nth * band, few_rows = (nx)deal.end;
+const nx end = few_rows - first > band ? first + band : few_rows, few_columns = (nx)deal.last;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
 for (nx r = first; r < end; r += 1) {
 {
@@ -94,8 +93,8 @@ const f64 old4 = p2[0];
 p2[0] = (old4 + v10);
 } } }
 } else {
-{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first);
+if (first < end) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v4 = j;
 if ((u64)v4 >= (u64)d0_0) { oops = 9; oops_index = v4; oops_extent = d0_0; goto fault1; }

@@ -13,7 +13,7 @@ i64 pass0 = 0;
 __shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 i64 wild = 0; const b8 proved = e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
-const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan0);
+const eb_deal deal = eb_share_once(1, e0, f0, 1, 0, proved, &plan0);
 column0 = deal.column; nth0 = deal.nth; }
 __syncthreads();
 { /* loop 0, inside its parallel loops */
@@ -26,9 +26,9 @@ if (inner) {
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = {column0, plan0.columns, nth0, plan0.band};
-const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
-if (begun < ended) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {
+const eb_deal deal = {column0, plan0.columns, nth0, plan0.band, plan0.base, plan0.end, plan0.last};
+const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun);
+if (begun < ended) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) {
 for (i64 r = begun; r < ended; r++) {
 const i64 v4 = f0 + column;
 const nx at0 = (nx)v4;
@@ -69,13 +69,12 @@ f64 *const a0 = g0;
 f64 *const a1 = g1;
 const i64 jf = f0; i64 wild = 0; (void)wild;
 const eb_plan plan = plan0;
-const eb_deal deal = {column0, plan.columns, nth0, plan.band};
-const nx few_rows = plan.rows, few_columns = plan.row;
+const eb_deal deal = {column0, plan.columns, nth0, plan.band, plan.base, plan.end, plan.last};
 const b8 proved = plan.proved;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
-const nx band = (nx)deal.band, first = deal.nth * band;
-const nx end = few_rows - first > band ? first + band : few_rows;
+const nx band = (nx)deal.band, first = (nx)deal.base + deal.nth * band, few_rows = (nx)deal.end;
+const nx end = few_rows - first > band ? first + band : few_rows, few_columns = (nx)deal.last;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
 for (nx r = first; r < end; r += 1) {
 {
@@ -92,8 +91,8 @@ const f64 old4 = p2[0];
 p2[0] = (old4 + v10);
 } } }
 } else {
-{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first);
+if (first < end) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v4 = j;
 if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
@@ -144,7 +143,7 @@ i64 pass0 = 0;
 __shared__ eb_plan plan2; i32 column2, nth2; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 i64 wild = 0; const b8 proved = e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d10_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
-const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan2);
+const eb_deal deal = eb_share_once(1, e0, f0, 1, 0, proved, &plan2);
 column2 = deal.column; nth2 = deal.nth; }
 __syncthreads();
 { /* loop 0, inside its parallel loops */
@@ -158,9 +157,9 @@ eb_settle(f, &t0);
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = {column2, plan2.columns, nth2, plan2.band};
-const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
-if (begun < ended) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {
+const eb_deal deal = {column2, plan2.columns, nth2, plan2.band, plan2.base, plan2.end, plan2.last};
+const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun);
+if (begun < ended) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) {
 for (i64 r = begun; r < ended; r++) {
 const i64 v57 = f0 + column;
 const nx at0 = (nx)v57;
@@ -233,13 +232,12 @@ f64 *const a1 = g1;
 f64 *const a10 = g10;
 const i64 jf = f0; i64 wild = 0; (void)wild;
 const eb_plan plan = plan2;
-const eb_deal deal = {column2, plan.columns, nth2, plan.band};
-const nx few_rows = plan.rows, few_columns = plan.row;
+const eb_deal deal = {column2, plan.columns, nth2, plan.band, plan.base, plan.end, plan.last};
 const b8 proved = plan.proved;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
-const nx band = (nx)deal.band, first = deal.nth * band;
-const nx end = few_rows - first > band ? first + band : few_rows;
+const nx band = (nx)deal.band, first = (nx)deal.base + deal.nth * band, few_rows = (nx)deal.end;
+const nx end = few_rows - first > band ? first + band : few_rows, few_columns = (nx)deal.last;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
 for (nx r = first; r < end; r += 1) {
 {
@@ -257,8 +255,8 @@ const f64 v65 = (v58 + v63);
 p9[0] = v65;
 } } }
 } else {
-{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first);
+if (first < end) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v57 = j;
 if ((u64)v57 >= (u64)d10_0) { oops = 17; oops_index = v57; oops_extent = d10_0; goto fault6; }
@@ -314,7 +312,7 @@ i64 pass0 = 0;
 __shared__ eb_plan plan4; i32 column4, nth4; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 i64 wild = 0; const b8 proved = e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d7_0 && f0 + e0 <= d8_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
-const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan4);
+const eb_deal deal = eb_share_once(1, e0, f0, 1, 0, proved, &plan4);
 column4 = deal.column; nth4 = deal.nth; }
 __syncthreads();
 { /* loop 0, inside its parallel loops */
@@ -330,9 +328,9 @@ __builtin_assume(__isGlobal(a1));
 __builtin_assume(__isGlobal(a7));
 __builtin_assume(__isGlobal(a8));
 if (rows > 0 && row > 0) {
-const eb_deal deal = {column4, plan4.columns, nth4, plan4.band};
-const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
-if (begun < ended) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {
+const eb_deal deal = {column4, plan4.columns, nth4, plan4.band, plan4.base, plan4.end, plan4.last};
+const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun);
+if (begun < ended) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) {
 for (i64 r = begun; r < ended; r++) {
 const i64 v41 = f0 + column;
 const nx at0 = (nx)v41;
@@ -419,13 +417,12 @@ f64 *const a7 = g7;
 f64 *const a8 = g8;
 const i64 jf = f0; i64 wild = 0; (void)wild;
 const eb_plan plan = plan4;
-const eb_deal deal = {column4, plan.columns, nth4, plan.band};
-const nx few_rows = plan.rows, few_columns = plan.row;
+const eb_deal deal = {column4, plan.columns, nth4, plan.band, plan.base, plan.end, plan.last};
 const b8 proved = plan.proved;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
-const nx band = (nx)deal.band, first = deal.nth * band;
-const nx end = few_rows - first > band ? first + band : few_rows;
+const nx band = (nx)deal.band, first = (nx)deal.base + deal.nth * band, few_rows = (nx)deal.end;
+const nx end = few_rows - first > band ? first + band : few_rows, few_columns = (nx)deal.last;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
 for (nx r = first; r < end; r += 1) {
 {
@@ -452,8 +449,8 @@ p16[0] = (old17 + v50);
 p15[0] = (old18 + v55);
 } } }
 } else {
-{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first);
+if (first < end) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v41 = j;
 if ((u64)v41 >= (u64)d0_0) { oops = 1; oops_index = v41; oops_extent = d0_0; goto fault12; }

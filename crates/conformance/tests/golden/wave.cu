@@ -29,13 +29,13 @@ __shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(1), e0 = eb_extent(f0, eb_index_sub(d0_0, INT64_C(1)));
 const i64 f1 = INT64_C(1), e1 = eb_extent(f1, eb_index_sub(d0_1, INT64_C(1)));
 i64 wild = 0; const b8 proved = e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && e1 <= EB_SMALL && e1 <= EB_SMALL - f1 && eb_difference(&wild, eb_sum(&wild, f0 + e0, eb_sum(&wild, INT64_C(1), 1)), 1) <= d0_0 && eb_difference(&wild, eb_sum(&wild, f1 + e1, eb_sum(&wild, INT64_C(1), 1)), 1) <= d0_1 && eb_difference(&wild, f0 + e0, INT64_C(1)) <= d0_0 && eb_difference(&wild, f1 + e1, INT64_C(1)) <= d0_1 && eb_sum(&wild, eb_difference(&wild, f0, eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, eb_difference(&wild, f1, eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, f0, INT64_C(1)) >= 0 && eb_sum(&wild, f1, INT64_C(1)) >= 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= -EB_SMALL && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= -EB_SMALL && f1 >= 0 && !wild; (void)wild;
-const eb_deal deal = eb_share_once(eb_times(1, e0), e1, f1, 2, proved, &plan0);
+const eb_deal deal = eb_share_once(eb_times(1, e0), e1, f1, 2, 0, proved, &plan0);
 column0 = deal.column; nth0 = deal.nth; }
-const b8 owns11 = eb_owns(f, eb_extent(INT64_C(1), eb_index_sub(d0_0, INT64_C(1))), eb_extent(INT64_C(1), eb_index_sub(d0_1, INT64_C(1))), INT64_C(1), 2, eb_nearest(eb_index_div(d0_0, 2), INT64_C(1), eb_extent(INT64_C(1), eb_index_sub(d0_0, INT64_C(1)))), eb_nearest(eb_index_div(d0_1, 2), INT64_C(1), eb_extent(INT64_C(1), eb_index_sub(d0_1, INT64_C(1)))));
+const b8 owns11 = eb_owns(f, eb_share(eb_extent(INT64_C(1), eb_index_sub(d0_0, INT64_C(1))), eb_extent(INT64_C(1), eb_index_sub(d0_1, INT64_C(1))), INT64_C(1), 2), eb_extent(INT64_C(1), eb_index_sub(d0_0, INT64_C(1))), eb_extent(INT64_C(1), eb_index_sub(d0_1, INT64_C(1))), eb_nearest(eb_index_div(d0_0, 2), INT64_C(1), eb_extent(INT64_C(1), eb_index_sub(d0_0, INT64_C(1)))), eb_nearest(eb_index_div(d0_1, 2), INT64_C(1), eb_extent(INT64_C(1), eb_index_sub(d0_1, INT64_C(1)))));
 __shared__ eb_plan plan1; i32 column1, nth1; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_1);
 i64 wild = 0; const b8 proved = 1; (void)wild;
-const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan1);
+const eb_deal deal = eb_share_once(1, e0, f0, 1, 0, proved, &plan1);
 column1 = deal.column; nth1 = deal.nth; }
 const i32 unlike = eb_kept(d0_0 != d1_0 || d0_1 != d1_1);
 __syncthreads();
@@ -64,13 +64,12 @@ f32 *const a1 = g1;
 f32 *const a2 = g2;
 const i64 jf = f1; i64 wild = 0; (void)wild;
 const eb_plan plan = plan0;
-const eb_deal deal = {column0, plan.columns, nth0, plan.band};
-const nx few_rows = plan.rows, few_columns = plan.row;
+const eb_deal deal = {column0, plan.columns, nth0, plan.band, plan.base, plan.end, plan.last};
 const b8 proved = plan.proved;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
-const nx band = (nx)deal.band, first = deal.nth * band;
-const nx end = few_rows - first > band ? first + band : few_rows;
+const nx band = (nx)deal.band, first = (nx)deal.base + deal.nth * band, few_rows = (nx)deal.end;
+const nx end = few_rows - first > band ? first + band : few_rows, few_columns = (nx)deal.last;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
 for (nx r = first; r < end; r += 2) {
 if (r + 1 < end) {
@@ -164,8 +163,8 @@ const f32 v32 = (v31 + v28);
 p9[0] = v32;
 } } }
 } else {
-{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first);
+if (first < end) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v9 = (i64)f0 + r;
 const i64 v10 = j;
@@ -238,13 +237,12 @@ f32 *const a0 = g0;
 f32 *const a4 = g4;
 const i64 jf = f0; i64 wild = 0; (void)wild;
 const eb_plan plan = plan1;
-const eb_deal deal = {column1, plan.columns, nth1, plan.band};
-const nx few_rows = plan.rows, few_columns = plan.row;
+const eb_deal deal = {column1, plan.columns, nth1, plan.band, plan.base, plan.end, plan.last};
 const b8 proved = e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && eb_sum(&wild, INT64_C(2), 1) <= d0_0 && eb_sum(&wild, v8, 1) <= d4_0 && f0 + e0 <= d0_1 && f0 + e0 <= d4_1 && f0 >= -EB_SMALL && f0 >= 0 && v8 >= 0 && !wild;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
-const nx band = (nx)deal.band, first = deal.nth * band;
-const nx end = few_rows - first > band ? first + band : few_rows;
+const nx band = (nx)deal.band, first = (nx)deal.base + deal.nth * band, few_rows = (nx)deal.end;
+const nx end = few_rows - first > band ? first + band : few_rows, few_columns = (nx)deal.last;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
 for (nx r = first; r < end; r += 1) {
 {
@@ -256,8 +254,8 @@ const f32 v37 = p13[0];
 a4[((nx)v8 * (nx)d4_1 + (nx)v36)] = v37;
 } } }
 } else {
-{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first);
+if (first < end) for (i64 column = deal.column; column < deal.last; column = eb_next(column, deal)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v36 = j;
 if ((u64)INT64_C(2) >= (u64)d0_0) { oops = 9; oops_index = INT64_C(2); oops_extent = d0_0; goto fault12; }

@@ -36,14 +36,32 @@ pub(crate) struct Segment<'a> {
     pub reductions: &'a (dyn Fn(&Par) -> Vec<(Combine, ArrayId)> + Sync),
     /// The first range of the loops that are dealt out in this way.
     pub domain: &'a (dyn Fn(MappingId) -> (ValueId, ValueId) + Sync),
+    /// Is a loop, or are loops of a mapping, over a domain that sums have too?
+    pub is_beside_sums: &'a (dyn Fn(Dealt) -> bool + Sync),
+    /// Does a thread, which is a block of its own here, keep to its leaves there? All of the one leaf are the last thread's.
+    pub by_leaves: bool,
+}
+
+/// What is dealt out.
+#[derive(Clone, Copy)]
+pub(crate) enum Dealt<'p> {
+    Loop(&'p Par),
+    Elements(MappingId),
+}
+
+/// What is known of the reductions of a loop.
+#[derive(Clone, Default)]
+struct Results {
+    totals: Vec<Option<Bits>>,
+    before: Vec<Bits>,
 }
 
 /// What threads share.
 struct Shared {
     /// The arrays, by place; a thread knows which place each name has for it.
     memory: Memory,
-    /// What the leaves of the last parallel loop with reductions came to.
-    totals: Vec<Option<Bits>>,
+    /// What the leaves of the last two parallel loops with reductions came to, and what the elements held that they are for.
+    results: [Results; 2],
     /// The local variables that thread 0 put where others find them.
     handed: BTreeMap<LocalId, Vec<Bits>>,
     /// The position in the order of the thread that runs.
@@ -54,7 +72,8 @@ impl Segment<'_> {
     /// What is left in memory after threads have run the segment, in this order between barriers.
     pub fn run(&self, memory: Memory, order: &[usize]) -> Memory {
         let places: Vec<usize> = (0..memory.arrays.len()).collect();
-        let shared = Mutex::new(Shared { memory, totals: Vec::new(), handed: BTreeMap::new(), turn: 0 });
+        let shared =
+            Mutex::new(Shared { memory, results: Default::default(), handed: BTreeMap::new(), turn: 0 });
         let turns = Condvar::new();
         let ended = std::thread::scope(|scope| {
             let each = order.iter().enumerate().map(|(position, thread)| {
@@ -71,6 +90,8 @@ impl Segment<'_> {
                         names: Names::new(),
                         places,
                         waiting: BTreeMap::new(),
+                        sums: Vec::new(),
+                        turn: 0,
                     };
                     one.steps(self.steps);
                     assert!(one.waiting.is_empty(), "a product waits for ever");
@@ -109,6 +130,10 @@ struct Thread<'a> {
     places: Vec<usize>,
     /// By matrix: the factors of products that wait for it.
     waiting: BTreeMap<ArrayId, Vec<Vec<Factor>>>,
+    /// The sums of the last loop that all threads know.
+    sums: Vec<Bits>,
+    /// Which of the two places of results the last loop with reductions used.
+    turn: usize,
 }
 
 impl Thread<'_> {
@@ -170,7 +195,8 @@ impl Thread<'_> {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Barrier(Barrier::Always) => self.barrier(),
-            Step::Barrier(Barrier::UnlessProved) | Step::SameShape(..) => {}
+            Step::Barrier(Barrier::UnlessByLeaves(_)) if !self.segment.by_leaves => self.barrier(),
+            Step::Barrier(_) | Step::SameShape(..) => {}
             Step::Let(v) => {
                 let body = (self.segment.value)(*v);
                 let names = std::mem::take(&mut self.names);
@@ -183,7 +209,10 @@ impl Thread<'_> {
             Step::Store { store, how, by } => {
                 let index: Vec<i64> = store.index.as_slice().iter().map(|v| self.value(*v) as i64).collect();
                 let mine = match by {
-                    By::First | By::Anyone | By::Block(_) => self.number == 0,
+                    By::First | By::Anyone | By::Block(_) | By::Leaf(_) => self.number == 0,
+                    By::Owner(mapping) if self.has_all(Dealt::Elements(*mapping)) => {
+                        self.number + 1 == self.threads
+                    }
                     By::Owner(mapping) => {
                         let (from, to) = (self.segment.domain)(*mapping);
                         let (from, to) = (self.value(from) as i64, self.value(to) as i64);
@@ -223,6 +252,12 @@ impl Thread<'_> {
             Step::Interchanged(_, steps) | Step::Par(_, steps) => self.steps(steps),
             Step::Iterations(par, manner) => self.iterations(par, *manner),
             Step::CombineLeaves(par) => self.combine_leaves(par),
+            Step::CombineForAll(par) => self.combine_for_all(par),
+            Step::Sum(v, _, number) => {
+                // Without a barrier before it there may be none yet.
+                let sum = self.sums.get(*number).copied().unwrap_or_default();
+                self.names.insert(Name::value(*v), vec![sum]);
+            }
             Step::Library(_, steps) => self.steps(steps),
             Step::Operation(call, when) => self.product(call, *when),
             Step::Settle(matrix) => {
@@ -231,6 +266,11 @@ impl Thread<'_> {
             }
             other => unreachable!("no test has {other:?}"),
         }
+    }
+
+    /// Has one thread all of it?
+    fn has_all(&self, dealt: Dealt) -> bool {
+        self.segment.by_leaves && (self.segment.is_beside_sums)(dealt)
     }
 
     fn time_loop(&mut self, l: &TimeLoop) {
@@ -295,8 +335,19 @@ impl Thread<'_> {
         let bounds: Vec<(i64, i64)> =
             par.ranges.iter().map(|r| (self.value(r.from) as i64, self.value(r.to) as i64)).collect();
         let mut mine = bounds.clone();
+        if !sums.is_empty() {
+            self.turn ^= 1;
+        }
+        let turn = self.turn;
+        if self.number == 0 && !sums.is_empty() {
+            // Nobody else touches them before all meet.
+            let places: Vec<usize> = sums.iter().map(|(_, array)| self.places[array.index()]).collect();
+            let shared = self.shared();
+            shared.results[turn].before =
+                places.iter().map(|place| shared.memory.arrays[*place][0]).collect();
+        }
         match manner {
-            Manner::Shares => mine[0] = self.share(bounds[0]),
+            Manner::Shares if !self.has_all(Dealt::Loop(par)) => mine[0] = self.share(bounds[0]),
             Manner::Tiles(product) => mine[0] = self.rows_of_product(product, bounds[0]),
             _ if self.number + 1 == self.threads => {}
             _ => return,
@@ -329,7 +380,7 @@ impl Thread<'_> {
         };
         let totals = lanes.into_iter().zip(&typed).map(total).collect();
         if !sums.is_empty() {
-            self.shared().totals = totals;
+            self.shared().results[turn].totals = totals;
         }
     }
 
@@ -374,10 +425,27 @@ impl Thread<'_> {
         if self.number != 0 {
             return;
         }
-        let totals = self.shared().totals.clone();
+        let turn = self.turn;
+        let totals = self.shared().results[turn].totals.clone();
         for ((how, array), total) in (self.segment.reductions)(par).into_iter().zip(totals) {
             let ty = self.segment.program.array(array).ty;
             self.change(array, &[], |old| total.map_or(old, |total| combine(how, ty, old, total)));
+        }
+    }
+
+    /// Each thread looks at what there was, and not at the elements: thread 0 may have changed them.
+    fn combine_for_all(&mut self, par: &Par) {
+        let turn = self.turn;
+        let Results { totals, before } = self.shared().results[turn].clone();
+        self.sums.clear();
+        for (((how, array), total), old) in (self.segment.reductions)(par).into_iter().zip(totals).zip(before)
+        {
+            let ty = self.segment.program.array(array).ty;
+            let sum = total.map_or(old, |total| combine(how, ty, old, total));
+            self.sums.push(sum);
+            if self.number == 0 {
+                self.change(array, &[], |_| sum);
+            }
         }
     }
 }

@@ -55,6 +55,9 @@ impl Shown<'_> {
         let index = |at: Indices| at.as_slice().iter().map(|v| self.value(*v)).collect::<Vec<_>>().join(", ");
         match step {
             Step::Barrier(Barrier::Always) => "barrier".to_string(),
+            Step::Barrier(Barrier::UnlessByLeaves(mapping)) => {
+                format!("barrier; of each block, where blocks keep to the leaves of mapping {}", mapping.0)
+            }
             Step::Barrier(Barrier::UnlessProved) => {
                 "barrier, unless no iteration can have failed".to_string()
             }
@@ -76,6 +79,7 @@ impl Shown<'_> {
                     By::First => "thread 0".to_string(),
                     By::Owner(mapping) => format!("its owner in loops of mapping {}", mapping.0),
                     By::Block(product) => format!("the block that has it of product {}", product.0),
+                    By::Leaf(mapping) => format!("the block of its leaf of mapping {}", mapping.0),
                 };
                 format!("{}[{}] {how} {} by {by}", name(store.array), index(store.index), value(store.value))
             }
@@ -113,6 +117,10 @@ impl Shown<'_> {
                 Manner::Ordered => "iterations, with ordered sums".to_string(),
             },
             Step::CombineLeaves(_) => "combine leaves".to_string(),
+            Step::CombineForAll(_) => "all combine leaves".to_string(),
+            Step::Sum(v, par, number) => {
+                format!("let v{} = sum {number} of loop {}", v.index(), par.id.index())
+            }
             Step::Library(call, _) => format!("library {}, if arrays fit", call.name(self.program)),
             Step::Operation(_, Product::AtOnce) => "operation".to_string(),
             Step::Operation(_, Product::Tiled { id, behind: None }) => format!("product {}", id.0),

@@ -6,6 +6,7 @@
 //! 4. What is kept or restored has a place.
 //! 5. A product waits in a loop, behind which its matrix is settled.
 //! 6. What one thread runs alone has nothing in it that is for all, and all threads meet behind it.
+//! 7. A sum is known behind the loop that it is over, and nothing but computing stands between.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -79,7 +80,19 @@ fn inside(steps: &Steps, around: Around) -> Result<(), Broken> {
             Step::Barrier(Barrier::UnlessProved) => {
                 holds(k > 0 && matches!(steps[k - 1], Step::Iterations(..)), 1)?;
             }
-            Step::CombineLeaves(par) => {
+            Step::Sum(_, par, _) => {
+                let computes = |step: &&Step| {
+                    matches!(step, Step::Let(_) | Step::Set(..) | Step::Store { .. } | Step::Sum(..))
+                };
+                let known = match steps[..k].iter().rev().find(|step| !computes(step)) {
+                    Some(Step::Par(of, steps)) => {
+                        of.id == par.id && matches!(steps.last(), Some(Step::CombineForAll(_)))
+                    }
+                    _ => false,
+                };
+                holds(known, 7)?;
+            }
+            Step::CombineLeaves(par) | Step::CombineForAll(par) => {
                 let before = &steps[..k];
                 let met = matches!(before, [.., Step::Iterations(..), Step::Barrier(Barrier::Always)]);
                 holds(around == Around::Par(par.id) && met, 2)?;
