@@ -19,7 +19,7 @@ use crate::analysis::shared_updates::{Tables, tables};
 use crate::analysis::term_counts::counting;
 
 /// How many terms are noted before they are combined, where places are narrow; `EB_STAGE` of the prelude.
-const STAGE: usize = 1_048_576;
+const STAGE: usize = 2_097_152;
 
 /// The most arrays into which an iteration notes terms; `EB_TABLES` of the prelude.
 const TABLES: usize = 32;

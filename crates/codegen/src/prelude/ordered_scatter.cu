@@ -1,5 +1,6 @@
 /* Ordered sums at shared elements. Iterations have noted keys, which are elements, and terms, in their order; a key of -1 has
-   no term. A few are found by looking at all of them. Many are sorted by key, digit by digit and without changing the order
+   no term. A few are found by looking at all of them. Where all of many are of different elements, there is nothing to put in order;
+   others are sorted by key, digit by digit and without changing the order
    of equal keys; then the warp that has the first term of an element combines all of them.
 
    Sums of floats are taken run by run (law 8). Where one batch has all terms of a loop, a warp adds each run of an element
@@ -7,7 +8,7 @@
    which keeps its open run, and the number of terms in it and the sum of its finished runs beside it (`eb_runs`). */
 enum {
     EB_RUN = 1024,          /* so many terms are a run */
-    EB_STAGE = 1048576,     /* the words of each part of the memory for notes: keys, terms, and keys as they are sorted, twice */
+    EB_STAGE = 2097152,     /* the words of each part of the memory for notes: keys, terms, and keys as they are sorted, twice */
     EB_ROOM = sizeof(nx) == 4 ? EB_STAGE : EB_STAGE / 2,        /* the most that is noted at one time */
     EB_TABLES = 32,         /* the most arrays into which terms are noted */
     EB_FEW = 8192,
@@ -527,11 +528,62 @@ static __device__ __noinline__ i32 eb_sort(eb_thread *f, i64 length, const nx *k
     return 0;
 }
 
+/* Do several of many terms fall on one element? It is asked where that is cheap, until the answer was yes. First warps look at
+   neighbours, then each element is marked. 2 if the launch must end. */
+static __device__ __noinline__ i32 eb_meet_at_elements(eb_thread *f, i64 length, const nx *keys, i64 count, b8 *meet) {
+    /* They are where keys are sorted. */
+    enum { MARKS = 4 * EB_STAGE };
+    u32 *const marks = (u32 *)(f->stage + 2 * EB_STAGE);
+    if (*meet || length > MARKS || length / 4 > count) return 1;
+    const auto answer = [&](b8 found) {
+        /* As where keys are sorted: two words take turns, and none is written before all have looked at it. */
+        const u32 sign = f->epoch;
+        u32 *const word = eb_noted_by(f)->unsorted + (sign & 1);
+        if (found) *word = sign;
+        if (eb_barrier(f)) return 2;
+        return *(volatile u32 *)word == sign ? 1 : 0;
+    };
+    b8 found = 0;
+    const int lane = threadIdx.x & 31;
+    for (i64 at = f->thread; at - lane < count; at += f->threads) {
+        const nx key = at < count ? keys[at] : -1;
+        const u32 same = __match_any_sync(~0u, key);
+        found |= key >= 0 && same != 1u << lane;
+    }
+    i32 met = answer(found);
+    if (met == 0) {
+        /* Nobody reads sorted keys of other terms any more. */
+        for (i64 at = f->thread; at < length; at += f->threads) marks[at] = 0;
+        if (eb_barrier(f)) return 2;
+        found = 0;
+        for (i64 at = f->thread; at < count; at += f->threads) found |= keys[at] >= 0 && atomicExch(marks + keys[at], 1u);
+        met = answer(found);
+    }
+    *meet = met != 0;
+    return met;
+}
+
+/* Combines terms for different elements, in any order. */
+template <typename T, typename E>
+EB_DO void eb_combine_each(const eb_thread *f, const nx *keys, const T *terms, i64 count, const E elements) {
+    for (i64 at = f->thread; at < count; at += f->threads) {
+        if (keys[at] >= 0) elements.end(keys[at], elements.add(elements.begin(keys[at]), terms[at]));
+    }
+}
+
 /* Combines what was noted into the elements of an array, in one chain each; not zero if the launch must end. */
 template <typename T, typename C>
-static __device__ __noinline__ i32 eb_combine_noted(eb_thread *f, T *a, i64 length, const nx *keys, const T *terms, i64 count, C combine) {
+static __device__ __noinline__ i32 eb_combine_noted(
+    eb_thread *f, T *a, i64 length, const nx *keys, const T *terms, i64 count, C combine, b8 *meet
+) {
     if (count <= EB_FEW) {
         eb_combine_few(f, a, keys, terms, count, combine);
+        return 0;
+    }
+    const i32 met = eb_meet_at_elements(f, length, keys, count, meet);
+    if (met > 1) return 1;
+    if (met == 0) {
+        eb_combine_each(f, keys, terms, count, eb_chain<T, C>{a, combine});
         return 0;
     }
     eb_keys order;
@@ -544,7 +596,7 @@ static __device__ __noinline__ i32 eb_combine_noted(eb_thread *f, T *a, i64 leng
    end. */
 template <typename T, typename C>
 static __device__ __noinline__ i32 eb_add_noted(
-    eb_thread *f, const eb_runs<T> runs, b8 carries, const nx *keys, const T *terms, i64 count, C combine
+    eb_thread *f, const eb_runs<T> runs, b8 carries, const nx *keys, const T *terms, i64 count, C combine, b8 *meet
 ) {
     if (!carries && count <= EB_FEW) {
         const i32 crowded = count <= EB_RUN ? 0 : eb_are_crowded(f, keys, count);
@@ -553,6 +605,13 @@ static __device__ __noinline__ i32 eb_add_noted(
             eb_combine_few(f, runs.a, keys, terms, count, combine);
             return 0;
         }
+    }
+    const i32 met = count <= EB_FEW ? 1 : eb_meet_at_elements(f, runs.length, keys, count, meet);
+    if (met > 1) return 1;
+    if (met == 0) {
+        if (carries) eb_combine_each(f, keys, terms, count, runs);
+        else eb_combine_each(f, keys, terms, count, eb_chain<T, C>{runs.a, combine});
+        return 0;
     }
     eb_keys order;
     if (eb_sort(f, runs.length, keys, count, &order)) return 1;

@@ -21,6 +21,8 @@ pub(crate) enum Known {
     Owner(usize),
     /// Whether blocks keep to their leaves in loops over the domain of this mapping.
     ByLeaves(MappingId),
+    /// Whether noted terms of the parallel loop with this number met at elements: nothing is computed.
+    Meet(usize),
     /// Where the threads of a block find the sums of the parallel loop with this number: nothing is computed.
     Sums(usize),
 }

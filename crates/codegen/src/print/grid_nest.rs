@@ -145,7 +145,7 @@ impl Emitter<'_> {
                 _ => self.end_leaf(reductions),
             },
             Node::Count(body, exit) => self.count_terms(printed, (body, *exit), at.cx),
-            Node::CombineNoted => self.combine_tables(printed.grid, at.around),
+            Node::CombineNoted => self.combine_tables(printed.par, printed.grid, at.around),
             Node::Label(exit) => line!(self, "exit{exit}: ;"),
             Node::FaultsAside(exit) => {
                 line!(self, "goto exit{exit};");

@@ -4,12 +4,13 @@
 //! beginning. Elsewhere the terms of a batch are counted first, by statements that do nothing else, and the sums of these
 //! counts are the places.
 
-use ebbtide_ir::{ArrayId, Combine, Store};
+use ebbtide_ir::{ArrayId, Combine, Par, Store};
 
 use crate::kernel::grid::{For, Grid, Over};
 use crate::kernel::stmt::Body;
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
+use crate::print::entry::Known;
 use crate::print::grid_nest::Printed;
 use crate::print::statements::Context;
 
@@ -122,7 +123,10 @@ impl Emitter<'_> {
     }
 
     /// Combines the noted terms of a batch into the elements of their arrays.
-    pub fn combine_tables(&mut self, grid: &Grid, batches: Option<&For>) {
+    pub fn combine_tables(&mut self, par: &Par, grid: &Grid, batches: Option<&For>) {
+        let number = par.id.index();
+        let meet: String = (0..grid.tables.len()).map(|n| format!("b8 meet{number}_{n} = 0;\n")).collect();
+        self.entry.add(Known::Meet(number), meet);
         for (n, (array, how)) in grid.tables.iter().enumerate() {
             let count = match batches.map(|l| &l.over) {
                 Some(Over::Batches(each)) => format!("noted * {}", each[n]),
@@ -135,13 +139,13 @@ impl Emitter<'_> {
             if let Some(k) = self.counted_number(*array) {
                 line!(
                     self,
-                    "if (eb_add_noted(f, runs{k}, carries, keys{n}, terms{n}, {count}, {combiner})) goto leave;"
+                    "if (eb_add_noted(f, runs{k}, carries, keys{n}, terms{n}, {count}, {combiner}, &meet{number}_{n})) goto leave;"
                 );
                 continue;
             }
             line!(
                 self,
-                "if (eb_combine_noted(f, a{a}, (i64)1{length}, keys{n}, terms{n}, {count}, {combiner})) goto leave;"
+                "if (eb_combine_noted(f, a{a}, (i64)1{length}, keys{n}, terms{n}, {count}, {combiner}, &meet{number}_{n})) goto leave;"
             );
         }
     }

@@ -458,6 +458,41 @@ pub fn sums_over_iterations_side_by_side_are_the_same_everywhere() {
     }
 }
 
+/// In some steps all elements are different ones; in others, two terms far apart meet at one.
+#[test]
+pub fn ordered_sums_at_different_elements_are_the_same_everywhere() {
+    let program = parse(
+        "program p(x: &mut Array1<f64>, y: &mut Array1<f64>, z: &mut Array1<f32>, small: &mut Array1<i32>, steps: usize, twice: usize) {
+            for t in 0..steps {
+                for i in par(0..x.len()) {
+                    let k = select((t == twice) & (i + 1 == x.len()), 0, i);
+                    let at = (k * 7919 + t) % x.len();
+                    y[at] += x[i];
+                    z[at * 2] += x[i] as f32 * 0.5f32;
+                    small[at].min_assign(i as i32);
+                }
+                for i in par(0..x.len()) {
+                    x[i] = x[i] * 0.75 + y[i];
+                }
+            }
+        }",
+    )
+    .unwrap();
+    for n in [1, 100, 8192, 8193, 70_000] {
+        for twice in [0, 1, 3] {
+            let inputs = [
+                Input::Array(vec![n], 1),
+                Input::Array(vec![n], 2),
+                Input::Array(vec![2 * n], 3),
+                Input::Array(vec![n], 4),
+                Input::Scalar(Literal::index(3)),
+                Input::Scalar(Literal::index(twice)),
+            ];
+            check(&program, &inputs).unwrap();
+        }
+    }
+}
+
 /// Elements come in order, with few terms each or with many, in all iterations or in the first ones alone.
 #[test]
 pub fn ordered_sums_whose_elements_come_in_order_are_the_same_everywhere() {
