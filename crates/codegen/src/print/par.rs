@@ -62,9 +62,6 @@ impl Emitter<'_> {
             line!(self, "u64 *const partials = eb_partials(f);");
         }
         let for_all = steps.iter().any(|step| matches!(step, Step::CombineForAll(_)));
-        if for_all {
-            self.ask_for_elements(&reductions);
-        }
         let mut steps = steps;
         while let Some((step, behind)) = steps.split_first() {
             if let [
@@ -83,6 +80,10 @@ impl Emitter<'_> {
             match (step, self.family) {
                 (Step::Iterations(..), Family::C) => self.iterations(par, &reductions),
                 (Step::Iterations(_, manner), Family::Cuda) => {
+                    // What it says is there long before the iterations are over.
+                    if for_all {
+                        self.ask_for_elements(&reductions);
+                    }
                     self.kernel_iterations(par, *manner, &reductions);
                     if for_all {
                         self.tell_elements(&reductions);

@@ -18,8 +18,7 @@ fn program(circle: bool) -> Program {
     let next = b.0.temp("next", Type::F64, &[n]);
     b.0.fill(next, seven);
     let t = b.0.begin_for("t", zero, steps);
-    let label = Label { family: "At".to_string(), variant: "Step".to_string() };
-    b.0.begin_region(label, Some(flag), Undo::Nothing);
+    b.0.begin_region(label(), Some(flag), Undo::Nothing);
     let fires = b.0.load(fire, &[t]);
     b.0.store(flag, &[], fires);
     b.0.end_region();
@@ -40,6 +39,10 @@ fn program(circle: bool) -> Program {
     b.0.update(Combine::Add, v, &[i], last);
     b.0.end_par();
     b.0.finish().unwrap()
+}
+
+fn label() -> Label {
+    Label { family: "At".to_string(), variant: "Step".to_string() }
 }
 
 /// What `u`, `v` and `next` are after so many steps.
@@ -168,4 +171,16 @@ pub fn a_launch_that_fails_leaves_arrays_that_can_be_used_again() {
         assert_eq!(compiled.launch(world.args(steps)).unwrap(), Status::Done);
         world.check(circle, steps, &start, true);
     });
+}
+
+#[test]
+fn who_enters_at_a_label_is_told_that_a_temporary_is_missing() {
+    let device = &all()[0];
+    let compiled = Compiled::new(&program(false), device).unwrap();
+    let mut world = World::new(device, 5, 0);
+    let error = compiled.resume_at(label(), world.args(2)).unwrap_err().to_string();
+    assert!(
+        error.contains("it needs temporary `next`, which only the code before that label makes"),
+        "{error}"
+    );
 }

@@ -122,6 +122,8 @@ impl Entry {
             }
             if let Stmt::Region(region) = stmt {
                 entry.needed = backward(&mut liveness, &region.body, after);
+                entry.needed.temps.retain(|a| liveness.is_temp(*a));
+                entry.needed.temps.extend(exchanged_with_parameters(program));
                 break;
             }
             block = stmt.blocks().nth(turn.block)?;
@@ -184,6 +186,25 @@ impl Entry {
         }
         derivation
     }
+}
+
+/// The temporaries that parameters may have exchanged their elements with: at the end, and where the program yields, the caller looks at
+/// what these hold.
+fn exchanged_with_parameters(program: &Program) -> BTreeSet<ArrayId> {
+    let is_temp = |a: &ArrayId| matches!(program.array(*a).role, Role::Temp(_));
+    let swaps = program.swaps();
+    let params = swaps.iter().flat_map(|(a, b)| [*a, *b]).filter(|a| !is_temp(a));
+    let mut found: BTreeSet<ArrayId> = params.collect();
+    loop {
+        let reached = swaps.iter().filter(|(a, b)| found.contains(a) != found.contains(b));
+        let reached: Vec<ArrayId> = reached.flat_map(|(a, b)| [*a, *b]).collect();
+        if reached.is_empty() {
+            break;
+        }
+        found.extend(reached);
+    }
+    found.retain(is_temp);
+    found
 }
 
 /// The variable and the bounds of each `for` among these loops.

@@ -227,8 +227,10 @@ impl Compiled {
                 return Err(Error::launch(program, message));
             }
         }
+        // A temporary whose declaration is skipped holds zeros.
+        let nothing_spare = Spare::default();
         let mut frame =
-            Frame::with(program, views, arguments, scalars, temps, (&self.spare, self.device.meter()))?;
+            Frame::with(program, views, arguments, scalars, temps, (&nothing_spare, self.device.meter()))?;
         frame.cancel.clone_from(&self.cancel);
         frame.reserve_undo(&self.undone, self.device.meter())?;
         let known = match known {
