@@ -169,6 +169,7 @@ on_cuda! {
         a_count_of_terms_that_is_out_of_bounds_is_an_error_that_names_it,
         ordered_sums_whose_elements_come_in_order_are_the_same_everywhere,
         ordered_sums_at_different_elements_are_the_same_everywhere,
+        sums_of_a_time_loop_are_the_same_everywhere,
         products_beside_sums_of_all_kinds_are_the_same_everywhere,
         loops_over_elements_of_products_are_the_same_everywhere,
         columns_of_short_rows_are_the_same_everywhere,

@@ -173,6 +173,35 @@ pub fn a_launch_that_fails_leaves_arrays_that_can_be_used_again() {
     });
 }
 
+/// One that is declared behind the label is not missing there.
+#[test]
+fn who_enters_at_a_label_needs_no_temporary_that_is_declared_later() {
+    let mut b = B::new("later");
+    let u = b.0.array("u", Type::F64, 1, Access::Write);
+    let (zero, two, one, n) = (b.index(0), b.index(2), b.real(1.0), b.0.dim(u, 0));
+    b.0.begin_for("t", zero, two);
+    b.0.begin_region(label(), None, Undo::Nothing);
+    let i = b.0.begin_par(&[("i", zero, n)])[0];
+    b.0.update(Combine::Add, u, &[i], one);
+    b.0.end_par();
+    b.0.end_region();
+    let next = b.0.temp("next", Type::F64, &[n]);
+    let i = b.0.begin_par(&[("i", zero, n)])[0];
+    let old = b.0.load(u, &[i]);
+    let new = b.add(old, old);
+    b.0.store(next, &[i], new);
+    b.0.end_par();
+    b.0.swap(u, next);
+    b.0.end_loop(None);
+    let program = b.0.finish().unwrap();
+    for device in all() {
+        let mut u = device.array(&[1.0, 2.0]).unwrap();
+        let compiled = Compiled::new(&program, &device).unwrap();
+        assert_eq!(compiled.resume_at(label(), vec![Arg::Write(u.any_mut())]).unwrap(), Status::Done);
+        assert_eq!(u.to_vec(), [10.0, 14.0]);
+    }
+}
+
 #[test]
 fn who_enters_at_a_label_is_told_that_a_temporary_is_missing() {
     let device = &all()[0];

@@ -458,6 +458,73 @@ pub fn sums_over_iterations_side_by_side_are_the_same_everywhere() {
     }
 }
 
+/// Conjugate gradients: sums of a time loop that are read right behind it, and loops over their domain, which has one leaf, several,
+/// pieces of rows, and more leaves than a grid has blocks.
+#[test]
+pub fn sums_of_a_time_loop_are_the_same_everywhere() {
+    let program = |rank: usize| {
+        let (ranges, at) = match rank {
+            1 => ("i in par(0..n)", "[i]"),
+            2 => ("(i, j) in par(0..n, 0..s.dim(1))", "[[i, j]]"),
+            _ => ("(i, j, k) in par(0..n, 0..s.dim(1), 0..s.dim(2))", "[[i, j, k]]"),
+        };
+        let (next, shape) = match rank {
+            1 => ("[(i + 1) % n]", "[n]"),
+            2 => ("[[(i + 1) % n, j]]", "[n, x.dim(1)]"),
+            _ => ("[[(i + 1) % n, j, k]]", "[n, x.dim(1), x.dim(2)]"),
+        };
+        parse(&format!(
+            "program p(x: &mut Array{rank}<f32>, r: &mut Array{rank}<f32>, sums: &mut Array1<f32>, steps: usize) {{
+                let n = x.dim(0);
+                let mut s = Array{rank}::<f32>::zeros({shape});
+                let mut q = Array{rank}::<f32>::zeros({shape});
+                let mut total = Array0::<f32>::zeros([]);
+                copy(r, s);
+                for t in 0..steps {{
+                    for {ranges} {{
+                        q{at} = s{at} * 0.5f32 + s{next};
+                    }}
+                    let mut sq = Array0::<f32>::zeros([]);
+                    for {ranges} {{
+                        sq[[]] += s{at} * q{at};
+                    }}
+                    let alpha = 1.0f32 / (sq[[]] * sq[[]] + 1.0f32);
+                    for {ranges} {{
+                        x{at} += alpha * s{at};
+                        r{at} = r{at} * 0.5f32 + alpha * q{at};
+                    }}
+                    for {ranges} {{
+                        total[[]] += r{at} * r{at};
+                    }}
+                    let now = total[[]];
+                    for {ranges} {{
+                        s{at} = r{at} + s{at} / (now + 1.0f32);
+                    }}
+                    sums[t] = now;
+                }}
+            }}"
+        ))
+        .unwrap()
+    };
+    let shapes: [&[usize]; 10] = [
+        &[0],
+        &[7],
+        &[1_025],
+        &[20_001],
+        &[5, 3],
+        &[33, 100],
+        &[64, 256],
+        &[3, 9_000],
+        &[401, 501],
+        &[9, 31, 47],
+    ];
+    for shape in shapes {
+        let array = |seed| Input::Array(shape.to_vec(), seed);
+        let inputs = [array(1), array(2), Input::Array(vec![4], 3), Input::Scalar(Literal::index(4))];
+        check(&program(shape.len()), &inputs).unwrap();
+    }
+}
+
 /// In some steps all elements are different ones; in others, two terms far apart meet at one.
 #[test]
 pub fn ordered_sums_at_different_elements_are_the_same_everywhere() {

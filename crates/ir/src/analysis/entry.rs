@@ -123,7 +123,6 @@ impl Entry {
             if let Stmt::Region(region) = stmt {
                 entry.needed = backward(&mut liveness, &region.body, after);
                 entry.needed.temps.retain(|a| liveness.is_temp(*a));
-                entry.needed.temps.extend(exchanged_with_parameters(program));
                 break;
             }
             block = stmt.blocks().nth(turn.block)?;
@@ -135,6 +134,8 @@ impl Entry {
                 entry.remade.extend(&made.temps);
             }
         }
+        let exchanged = exchanged_with_parameters(program);
+        entry.needed.temps.extend(exchanged.intersection(&entry.visible.temps));
         let computed = |v: &ValueId| !matches!(program.op(*v), Op::Load(..) | Op::Get(_) | Op::LoopVar);
         entry.computed = entry.order.iter().copied().filter(computed).collect();
         Some(entry)

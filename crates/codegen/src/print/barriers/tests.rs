@@ -188,6 +188,11 @@ fn steps_that_break_a_rule_are_refused() {
     assert_eq!(broken(&|steps| steps.retain(|step| !matches!(step, Step::Iterations(..)))), Some(1));
     assert_eq!(broken(&|steps| steps.retain(|step| !matches!(step, Step::Barrier(_)))), Some(1));
     assert_eq!(broken(&|steps| steps.insert(0, steps[steps.len() - 2].clone())), Some(2));
+    let mut steps = Whole::of(&program, &facts, Family::Cuda).steps;
+    let at = par(&steps);
+    let Step::Par(_, inside) = &mut steps[at] else { unreachable!("it is a parallel loop") };
+    inside.retain(|step| !matches!(step, Step::CombineForAll(_)));
+    assert_eq!(lawful(&steps), Err(Broken(7)));
     let (_, text) =
         cases("segments").into_iter().find(|(file, _)| file.ends_with("deferred_products.eb")).unwrap();
     let (_, program, _) = read(&text, "extents");
